@@ -1,0 +1,91 @@
+# Needs Python 3.11 or newer and make, nothing else: everything more comes from the lock into .venv.
+PYTHON ?= python3
+# More arguments for pytest or the benchmarks, e.g. make test ARGS="-k snapshot -x".
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := .ci/requirements.lock
+LOCKER := .venv-lock
+PIP := -m pip --disable-pip-version-check --no-input --quiet
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo test test-slow check lint types layers format bench lock clean
+
+help: ## Show this text
+	@echo "Intent Ledger: an event-sourced ledger of agent runs."
+	@echo
+	@echo "Start with: make demo"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "Another interpreter: make env PYTHON=python3.13. More arguments: make test ARGS=\"-k snapshot\"."
+	@echo "Where a new test goes, how to repeat a failed one: tests/README.md."
+
+env: $(VENV)/.project ## Create or refresh .venv from the lock (the targets below do it by themselves)
+
+demo: env ## Show a ledger at work in under ten seconds
+	@$(BIN)/intent-ledger demo
+
+test: env ## Run the tests, all but the slow ones
+	@$(PYTEST) -m "not slow" $(ARGS)
+
+test-slow: env ## Run the slow tests: crashes, races, many processes
+	@$(PYTEST) -m slow $(ARGS)
+
+check: lint types layers ## Check style, types and the direction of imports
+
+lint: env
+	@echo "lint: ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: env
+	@echo "types: mypy"
+	@$(BIN)/mypy
+
+layers: env
+	@echo "layers: import-linter"
+	@$(BIN)/lint-imports --no-timing
+
+format: env ## Format the code and repair what the linter can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: env ## Measure the goals as ratios to raw drivers
+	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+lock: ## Resolve pyproject.toml into the lock (UPGRADE=1 takes newer versions)
+	@echo "lock: resolving for Python 3.11 and newer"
+	@$(PYTHON) -m venv $(LOCKER)
+	@$(LOCKER)/bin/python $(PIP) install 'uv>=0.9,<1'
+	@$(LOCKER)/bin/uv pip compile pyproject.toml --extra dev --output-file $(LOCK) --quiet \
+		--universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+	@if grep -n '://' $(LOCK); then echo "lock: an address slipped in, see above" >&2; exit 1; fi
+
+clean: ## Remove .venv, caches and build products
+	@rm -rf $(VENV) $(LOCKER) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
+	@find ledger projections tests -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# Two stamps: a changed lock makes the environment anew, so that nothing old stays in it; a changed
+# pyproject.toml only installs the project again.
+$(VENV)/.locked: $(LOCK)
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "env: no '$(PYTHON)' found; name an interpreter: make env PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "env: needs Python 3.11 or newer, '$(PYTHON)' is $$($(PYTHON) -V 2>&1);" \
+			"name another: make env PYTHON=python3.13" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "env: '$(PYTHON)' has no venv module; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "env: creating $(VENV) with $$($(PYTHON) -V)"
+	@"$(PYTHON)" -m venv --clear $(VENV)
+	@echo "env: installing the locked packages (a minute on a slow line)"
+	@$(BIN)/python $(PIP) install --require-hashes --only-binary :all: -r $(LOCK)
+	@touch $@
+
+$(VENV)/.project: $(VENV)/.locked pyproject.toml
+	@echo "env: installing the project"
+	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,1 @@
+"""Read models: answers about runs, rebuilt from the global order of the ledger at any time."""

@@ -47,7 +47,7 @@ types: env
 
 layers: env
 	@echo "layers: import-linter"
-	@$(BIN)/lint-imports --no-timing
+	@$(BIN)/lint-imports --no-logo
 
 format: env ## Format the code and repair what the linter can
 	@$(BIN)/ruff check --fix .

@@ -60,10 +60,12 @@ lock: ## Resolve pyproject.toml into the lock (UPGRADE=1 takes newer versions)
 	@echo "lock: resolving for Python 3.11 and newer"
 	@$(PYTHON) -m venv $(LOCKER)
 	@$(LOCKER)/bin/python $(PIP) install 'uv>=0.9,<1'
-	@$(LOCKER)/bin/uv pip compile pyproject.toml --extra dev --output-file $(LOCK) --quiet \
+	@cp $(LOCK) $(LOCKER)/lock
+	@$(LOCKER)/bin/uv pip compile pyproject.toml --extra dev --output-file $(LOCKER)/lock --quiet \
 		--universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
-	@if grep -n '://' $(LOCK); then echo "lock: an address slipped in, see above" >&2; exit 1; fi
+	@if grep -n '://' $(LOCKER)/lock; then echo "lock: an address slipped in, see above" >&2; exit 1; fi
+	@cmp -s $(LOCKER)/lock $(LOCK) || cp $(LOCKER)/lock $(LOCK)
 
 clean: ## Remove .venv, caches and build products
 	@rm -rf $(VENV) $(LOCKER) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist

@@ -1,0 +1,1 @@
+"""An event-sourced ledger of agent runs."""

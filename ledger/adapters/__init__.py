@@ -1,0 +1,1 @@
+"""Translations between the ledger and what is around it: command line, transcripts, frameworks."""

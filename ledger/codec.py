@@ -1,0 +1,208 @@
+"""From events to stored bytes and back, through the closed registry of events.
+
+Reading verifies before it decodes: the hash of the bytes first, then the format, the name, the fields. What
+is not exactly known is refused; nothing is skipped, defaulted or imported. Bytes that are stored are never
+written again: a reader that needs them passes them on as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from ledger.errors import InvalidInput, UnknownEventName
+from ledger.events import EVENTS, EffectIntended, EffectStarted, Event
+from ledger.record import (
+    Envelope,
+    Record,
+    Row,
+    TermsMark,
+    broken,
+    digest,
+    parse,
+    short_digest,
+    undecodable,
+    write,
+)
+from ledger.values import Actor
+
+
+def encode(event: Event, envelope: Envelope) -> Row:
+    """Encode one event into the row that is stored.
+
+    Raises:
+        InvalidInput: the class is not in the registry, so no reader could decode it, or it is too large.
+    """
+    kind = type(event)
+    name, version = kind.name, kind.version
+    if EVENTS.get((name, version)) is not kind:
+        raise InvalidInput(
+            f"{kind.__name__} is not an event of the ledger", path="event", reason="not registered"
+        )
+    data = kind.__pydantic_serializer__.to_json(event, exclude_none=True)
+    record = write(envelope, name, version, data)
+    key, act, claim = columns(event, envelope.run)
+    return Row(envelope.position, envelope.id, digest(record), key, act, claim, record)
+
+
+def decode(record: bytes, hash: bytes, *, run: str, position: int) -> Record:
+    """Verify and decode the record that is stored for a run at a position.
+
+    Raises:
+        ChainBroken: the bytes do not have this hash, or name another run or position.
+        SchemaMismatch: the format is newer than this program.
+        UnknownEventName: the event, or this version of it, is not known here.
+        UndecodableRecord: the bytes are whole and yet not the event they name.
+    """
+    if digest(record) != hash:
+        raise broken(run, position, "the record does not have the stored hash")
+    fields = parse(record, run=run, position=position)
+    try:
+        name, version = fields["name"], fields["version"]
+        kind = EVENTS.get((name, version))
+        if kind is None:
+            raise UnknownEventName(
+                f"{run!r} at position {position}: this program does not know {name} version {version}",
+                name=name,
+                version=version,
+            )
+        found = Record(
+            tenant=fields["tenant"],
+            run=fields["run"],
+            position=fields["position"],
+            hash=hash,
+            prev=bytes.fromhex(fields["prev"]),
+            id=fields["id"],
+            name=name,
+            version=version,
+            at=datetime.fromisoformat(fields["at"]),
+            actor=_actor_of(fields["actor"]),
+            causation=fields.get("causation"),
+            correlation=fields.get("correlation"),
+            terms=TermsMark.model_validate(fields["terms"]) if "terms" in fields else None,
+            about=tuple(fields.get("about", ())),
+            event=kind.__pydantic_validator__.validate_python(fields["data"]),
+        )
+    except UnknownEventName:
+        raise
+    except ValidationError as error:
+        raise undecodable(run, position, _first_fault(error, "data")[1]) from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise undecodable(run, position, f"a field is missing or malformed: {error}") from None
+    if found.run != run or found.position != position:
+        raise broken(run, position, f"the record says it is {found.run!r} at position {found.position}")
+    return found
+
+
+def decode_chain(
+    rows: Iterable[tuple[int, bytes, bytes]], *, run: str, after: int, prev: bytes
+) -> list[Record]:
+    """Decode (position, hash, record) rows that follow `after`, checking that each continues the one before.
+
+    Raises:
+        ChainBroken: a position is missing, or a record does not name the hash before it.
+
+    And whatever `decode` raises.
+    """
+    records: list[Record] = []
+    for position, hash, record in rows:
+        after += 1
+        if position != after:
+            raise broken(run, after, f"position {after} is missing")
+        found = decode(record, hash, run=run, position=position)
+        if found.prev != prev:
+            raise broken(run, position, "the record does not follow the one before it")
+        prev = hash
+        records.append(found)
+    return records
+
+
+def reencode(record: Record) -> Row:
+    """Encode a decoded record once more, as a check that its bytes were the canonical ones."""
+    return encode(
+        record.event,
+        Envelope(
+            tenant=record.tenant,
+            run=record.run,
+            position=record.position,
+            prev=record.prev,
+            id=record.id,
+            at=record.at,
+            actor=record.actor,
+            causation=record.causation,
+            correlation=record.correlation,
+            terms=record.terms,
+            about=record.about,
+        ),
+    )
+
+
+def columns(event: Event, run: str) -> tuple[bytes | None, bytes | None, bytes | None]:
+    """Derive the index columns key, act and claim of an event in a run; None where it has none."""
+    keyed = event.keyed_by
+    if keyed is None:
+        return None, None, None
+    kind, field = keyed
+    key = getattr(event, field)
+    if kind != "effect":
+        # Effect keys hold tenant and lineage already; other keys are names within their run.
+        return short_digest(kind, run, key), None, None
+    about = effect_digest(key)
+    if type(event) is EffectIntended:
+        return about, act_digest(event.act), None
+    if type(event) is EffectStarted:
+        return about, None, claim_digest(event.root, key, event.attempt)
+    return about, None, None
+
+
+def effect_digest(key: str) -> bytes:
+    """Digest by which the events of an effect are found."""
+    return short_digest("effect", key)
+
+
+def act_digest(act: str) -> bytes:
+    """Digest by which the intentions of one act are found."""
+    return short_digest("act", act)
+
+
+def claim_digest(root: str, key: str, attempt: int) -> bytes:
+    """Digest that lets only one worker of a lineage start an attempt."""
+    return short_digest("claim", root, key, str(attempt))
+
+
+def observation_digest(run: str, key: str) -> bytes:
+    """Digest by which the observations of one key in a run are found."""
+    return short_digest("observation", run, key)
+
+
+def message_digest(run: str, id: str) -> bytes:
+    """Digest by which a message of a run is found."""
+    return short_digest("message", run, id)
+
+
+def explain(error: ValidationError, *, root: str = "") -> InvalidInput:
+    """Turn pydantic's refusal into ours: the path and the reason of the first fault."""
+    path, reason = _first_fault(error, root)
+    return InvalidInput(f"{path}: {reason}", path=path, reason=reason)
+
+
+def _first_fault(error: ValidationError, root: str) -> tuple[str, str]:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    path = root
+    for part in fault["loc"]:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
+    reason = fault["msg"].removeprefix("Value error, ")
+    return path or "$", reason
+
+
+@lru_cache(maxsize=1024)
+def _actor(**fields: Any) -> Actor:
+    return Actor(**fields)
+
+
+def _actor_of(fields: dict[str, Any]) -> Actor:
+    return _actor(**{**fields, "on_behalf_of": tuple(fields["on_behalf_of"])})

@@ -1,0 +1,675 @@
+"""Every command of the ledger: what somebody asks for, or reports.
+
+A *request* is decided and may be refused. A *report* says what already happened: it is admitted on suspended,
+held and closed runs and from fenced writers, since refusing it would lose a fact. The union is closed; the
+command line, servers and documentation derive from `COMMANDS`.
+
+`not_for_agents` says when an agent may not use a command: None never forbids, an empty mapping always does,
+else it does where every named field has the named value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from ledger.values import (
+    Amounts,
+    Branch,
+    CanonicalJson,
+    Change,
+    Count,
+    Counts,
+    ErrorSaid,
+    Id,
+    Instant,
+    Labels,
+    Limits,
+    Outcome,
+    Party,
+    Payload,
+    Position,
+    Principal,
+    Published,
+    Recovery,
+    Ref,
+    Rule,
+    RunId,
+    Runtime,
+    Seconds,
+    Sha256,
+    Source,
+    Step,
+    Text,
+    Value,
+)
+
+ALWAYS: Mapping[str, Any] = {}
+"""Forbidden to agents whatever its fields say."""
+
+
+class Command(Value):
+    """What all commands share."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    report: ClassVar[bool] = False
+    not_for_agents: ClassVar[Mapping[str, Any] | None] = None
+    remedy: ClassVar[bool] = False
+    """A request that is admitted while the run is suspended or held, since it may lead out."""
+    stream: ClassVar[Literal["run", "source"]] = "run"
+    """Which kind of stream it speaks to."""
+
+    about: tuple[Id, ...] = ()
+    """Opaque references to subjects (people, accounts) this is about."""
+
+
+def forbidden_to_agents(command: Command) -> bool:
+    """Tell whether an agent may not issue this command."""
+    when = command.not_for_agents
+    return when is not None and all(getattr(command, field) == value for field, value in when.items())
+
+
+# --- run ---------------------------------------------------------------------------------------
+
+
+class OpenRun(Command):
+    """Begin a run."""
+
+    name = "run.open"
+
+    goal: Text
+    labels: Labels | None = None
+    limits: Limits | None = None
+    owner: Party | None = None
+    rests_on: tuple[Ref, ...] = ()
+    runtime: Runtime | None = None
+    thread: Id | None = None
+
+
+class SuspendRun(Command):
+    """Stop a run until it is resumed."""
+
+    name = "run.suspend"
+
+    by: Party | None = None
+    reason: Text
+
+
+class ResumeRun(Command):
+    """Ask the gate whether a stopped run may go on."""
+
+    name = "run.resume"
+    remedy = True
+    not_for_agents = {"take_over": True}
+
+    runtime: Runtime | None = None
+    take_over: bool = False
+    """Go on although the run is live elsewhere."""
+
+
+class ForkRun(Command):
+    """Open a run that reads what another one recorded up to a position, and never performs."""
+
+    name = "run.fork"
+    remedy = True
+
+    as_run: RunId
+    at: Position
+    by: Party | None = None
+    reason: Text | None = None
+
+
+class RestartRun(Command):
+    """Close a run that cannot be resumed and open its successor."""
+
+    name = "run.restart"
+    remedy = True
+    not_for_agents = ALWAYS
+
+    as_run: RunId
+    by: Party
+    reason: Text
+
+
+class CloseRun(Command):
+    """End a run."""
+
+    name = "run.close"
+    remedy = True
+
+    by: Party | None = None
+    outcome: Literal[Outcome.COMPLETED, Outcome.FAILED, Outcome.CANCELLED, Outcome.ABANDONED]
+    reason: Text | None = None
+    result: Payload | None = None
+
+
+# --- goal and plan -----------------------------------------------------------------------------
+
+
+class ReviseGoal(Command):
+    """Change the goal, by somebody and for a reason."""
+
+    name = "goal.revise"
+    remedy = True
+
+    by: Party
+    reason: Text
+    rests_on: tuple[Ref, ...] = ()
+    text: Text
+
+
+class CommitPlan(Command):
+    """Bind the run to a plan."""
+
+    name = "plan.commit"
+    remedy = True
+
+    by: Party | None = None
+    reason: Text | None = None
+    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+
+
+class RevisePlan(Command):
+    """Put another plan in the place of the committed one."""
+
+    name = "plan.revise"
+    remedy = True
+
+    by: Party | None = None
+    reason: Text
+    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+
+
+# --- constraint --------------------------------------------------------------------------------
+
+
+class AcceptConstraint(Command):
+    """Accept a constraint, or supersede one that is in force by naming the change."""
+
+    name = "constraint.accept"
+    remedy = True
+    not_for_agents = {"change": Change.RELAXED}
+
+    accepted_by: Party | None = None
+    """None: the actor."""
+    asserted_at: Instant | None = None
+    asserted_by: Party
+    change: Change | None = None
+    id: Id
+    rule: Rule | None = None
+    source: Source | None = None
+    text: Text
+    valid_from: Instant | None = None
+    valid_until: Instant | None = None
+
+
+class WithdrawConstraint(Command):
+    """Take a constraint out of force in this run."""
+
+    name = "constraint.withdraw"
+    remedy = True
+    not_for_agents = ALWAYS
+
+    by: Party
+    id: Id
+    reason: Text
+
+
+class AcknowledgeRevision(Command):
+    """State that a source's new revision was read and the run's constraints still stand."""
+
+    name = "constraint.acknowledge_revision"
+    remedy = True
+
+    by: Party
+    reason: Text | None = None
+    source: Source
+
+
+# --- assumption --------------------------------------------------------------------------------
+
+
+class MakeAssumption(Command):
+    """Take something for granted."""
+
+    name = "assumption.make"
+
+    by: Party | None = None
+    id: Id
+    rests_on: tuple[Ref, ...] = ()
+    text: Text
+
+
+class RefuteAssumption(Command):
+    """Report that an assumption is wrong."""
+
+    name = "assumption.refute"
+    report = True
+
+    by: Party | None = None
+    evidence: Text
+    id: Id
+    occurred_at: Instant | None = None
+
+
+# --- obligation --------------------------------------------------------------------------------
+
+
+class OpenObligation(Command):
+    """Promise somebody something."""
+
+    name = "obligation.open"
+
+    because: Ref | None = None
+    by: Party | None = None
+    due: Instant | None = None
+    id: Id
+    owed_to: Party
+    text: Text
+
+
+class DischargeObligation(Command):
+    """State that what was owed was done, and what shows it."""
+
+    name = "obligation.discharge"
+    remedy = True
+
+    by: Party | None = None
+    evidence: Text
+    id: Id
+    refs: tuple[Ref, ...] = ()
+
+
+class WaiveObligation(Command):
+    """Give up what was owed."""
+
+    name = "obligation.waive"
+    remedy = True
+    not_for_agents = ALWAYS
+
+    by: Party
+    id: Id
+    reason: Text
+
+
+class TransferObligation(Command):
+    """Let somebody else owe it."""
+
+    name = "obligation.transfer"
+    remedy = True
+    not_for_agents = ALWAYS
+
+    by: Party
+    id: Id
+    reason: Text
+    to: Party
+
+
+# --- authority ---------------------------------------------------------------------------------
+
+
+class GrantAuthority(Command):
+    """Allow a principal to act, within scopes, a budget and a time."""
+
+    name = "authority.grant"
+    remedy = True
+    not_for_agents = ALWAYS
+
+    budget: Amounts | None = None
+    expires_at: Instant | None = None
+    granted_by: Party
+    id: Id
+    on_resume: Literal["continue", "reapprove"] | None = None
+    principal: Principal
+    scopes: Annotated[tuple[Id, ...], Field(min_length=1)]
+    session: Id | None = None
+
+
+class RenewAuthority(Command):
+    """Let a grant live on, with a later end, more budget or another session."""
+
+    name = "authority.renew"
+    remedy = True
+    not_for_agents = ALWAYS
+
+    add_budget: Amounts | None = None
+    by: Party
+    expires_at: Instant | None = None
+    id: Id
+    reason: Text | None = None
+    session: Id | None = None
+
+
+class RevokeAuthority(Command):
+    """End a grant before its time."""
+
+    name = "authority.revoke"
+    remedy = True
+
+    by: Party
+    id: Id
+    reason: Text
+
+
+# --- observation -------------------------------------------------------------------------------
+
+
+class RecordObservation(Command):
+    """Report what was seen of the outside."""
+
+    name = "observation.record"
+    report = True
+
+    args_digest: Sha256 | None = None
+    cost: Amounts | None = None
+    fresh_for: Seconds | None = None
+    key: Id
+    observed_at: Instant
+    occurrence: Id | None = None
+    rests_on: tuple[Ref, ...] = ()
+    runtime: Runtime | None = None
+    step: Id | None = None
+    tool: Id
+    value: Payload
+
+
+class InvalidateObservation(Command):
+    """Report that an observation must not be relied on any more."""
+
+    name = "observation.invalidate"
+    report = True
+
+    by: Party | None = None
+    key: Id
+    reason: Text
+
+
+# --- approval ----------------------------------------------------------------------------------
+
+
+class RequestApproval(Command):
+    """Ask a person about an act."""
+
+    name = "approval.request"
+
+    expires_at: Instant | None = None
+    id: Id
+    key: Sha256
+    question: Text | None = None
+    runtime_digest: Sha256 | None = None
+    tool_schema: Sha256 | None = None
+
+
+class AnswerApproval(Command):
+    """Report a person's answer; every answer is kept, the first valid one counts."""
+
+    name = "approval.answer"
+    report = True
+    not_for_agents = ALWAYS
+
+    answer: Literal["approved", "denied"]
+    by: Party
+    id: Id
+    occurred_at: Instant | None = None
+    reason: Text | None = None
+
+
+# --- effect ------------------------------------------------------------------------------------
+
+
+class ClaimEffect(Command):
+    """Ask to act on the outside: intent and start in one append, before the call."""
+
+    name = "effect.claim"
+
+    approval: Id | None = None
+    args: CanonicalJson
+    dedupes_for: Seconds | None = None
+    key: Sha256 | None = None
+    """None: computed from stable inputs."""
+    lease_seconds: Annotated[int, Field(ge=1)] = 30
+    max_attempts: Annotated[int, Field(ge=1)] = 1
+    occurrence: Id | None = None
+    recovery: Recovery
+    repeat_reason: Text | None = None
+    reserved: Amounts | None = None
+    resource: Id | None = None
+    rests_on: tuple[Ref, ...] = ()
+    settle_seconds: Seconds | None = None
+    source_positions: Counts | None = None
+    step: Id | None = None
+    tool: Id
+    tool_schema: Sha256 | None = None
+    undone_by: Sha256 | None = None
+    worker: Id
+
+
+class ReportSuccess(Command):
+    """Report that the act happened."""
+
+    name = "effect.report_success"
+    report = True
+
+    attempt: Annotated[int, Field(ge=1)]
+    cost: Amounts | None = None
+    external_ref: Id | None = None
+    key: Sha256
+    occurred_at: Instant | None = None
+    result: Payload | None = None
+    worker: Id | None = None
+
+
+class ReportFailure(Command):
+    """Report that the outside refused and nothing happened there."""
+
+    name = "effect.report_failure"
+    report = True
+
+    attempt: Annotated[int, Field(ge=1)]
+    cost: Amounts | None = None
+    error: ErrorSaid
+    key: Sha256
+    occurred_at: Instant | None = None
+    worker: Id | None = None
+
+
+class ReportUnknown(Command):
+    """Report that nobody knows whether the act happened."""
+
+    name = "effect.report_unknown"
+    report = True
+
+    attempt: Annotated[int, Field(ge=1)]
+    because: Literal["imported", "inconclusive", "lease_lapsed", "raised", "stopped"]
+    error: ErrorSaid | None = None
+    key: Sha256
+
+
+class ReconcileEffect(Command):
+    """Report what was found out about an effect."""
+
+    name = "effect.reconcile"
+    report = True
+    not_for_agents = {"method": "person"}
+
+    by: Party | None = None
+    cost: Amounts | None = None
+    evidence: Text
+    external_ref: Id | None = None
+    found: Literal["did_not_happen", "happened", "unknown"]
+    key: Sha256
+    method: Literal["late_outcome", "person", "probe", "redelivery"]
+    result: Payload | None = None
+
+
+class CompensateEffect(Command):
+    """Report that an act was undone by another one."""
+
+    name = "effect.compensate"
+    report = True
+
+    by: Party | None = None
+    key: Sha256
+    reason: Text | None = None
+    undone_by: Sha256
+
+
+# --- execution ---------------------------------------------------------------------------------
+
+
+class MoveCursor(Command):
+    """State where the program of the run stands."""
+
+    name = "cursor.move"
+
+    branches: tuple[Branch, ...] = ()
+    budget_left: Amounts | None = None
+    needs: tuple[Ref, ...] = ()
+    next: tuple[Id, ...] = ()
+    node: Id
+    on_denied: Id | None = None
+    retries: Counts | None = None
+    round: Count = 0
+    state: Sha256 | None = None
+    visited: Counts | None = None
+    waits_for: tuple[Ref, ...] = ()
+
+
+class RecordMessage(Command):
+    """Add a message to the history; its content is kept as a blob."""
+
+    name = "message.record"
+
+    content: Payload
+    id: Id
+    role: Literal["assistant", "ledger", "system", "tool", "user"]
+    tokens: Count | None = None
+
+
+class SummariseMessages(Command):
+    """Put a summary in the place of all messages up to one."""
+
+    name = "message.summarise"
+
+    content: Payload
+    through: Id
+
+
+class AdoptRuntime(Command):
+    """Accept that another runtime goes on with the run."""
+
+    name = "runtime.adopt"
+    remedy = True
+    not_for_agents = ALWAYS
+
+    by: Party
+    reason: Text
+    runtime: Runtime
+
+
+# --- source stream -----------------------------------------------------------------------------
+
+
+class OpenSource(Command):
+    """Name a source of constraints and who owns it."""
+
+    name = "source.open"
+    not_for_agents = ALWAYS
+    stream = "source"
+
+    owners: tuple[Party, ...] = ()
+
+
+class PublishRevision(Command):
+    """Publish what the source says now: the whole text of it, constraint by constraint.
+
+    What is in force and not named is withdrawn by it, which `withdraw` must confirm by naming those ids.
+    """
+
+    name = "source.publish"
+    not_for_agents = ALWAYS
+    stream = "source"
+
+    by: Party | None = None
+    constraints: tuple[Published, ...]
+    reason: Text | None = None
+    revision: Id
+    withdraw: tuple[Id, ...] = ()
+
+
+class WithdrawAtSource(Command):
+    """Report that the source withdrew a constraint."""
+
+    name = "source.withdraw"
+    report = True
+    not_for_agents = ALWAYS
+    stream = "source"
+
+    by: Party
+    id: Id
+    reason: Text
+
+
+# --- review ------------------------------------------------------------------------------------
+
+
+class SignReview(Command):
+    """Say what a reviewer thinks of the run up to its present position."""
+
+    name = "review.sign"
+    report = True
+    not_for_agents = ALWAYS
+
+    by: Party
+    meaning: Literal["approved", "noted", "objection", "reviewed"]
+    note: Text | None = None
+
+
+COMMAND_CLASSES: tuple[type[Command], ...] = (
+    OpenRun,
+    SuspendRun,
+    ResumeRun,
+    ForkRun,
+    RestartRun,
+    CloseRun,
+    ReviseGoal,
+    CommitPlan,
+    RevisePlan,
+    AcceptConstraint,
+    WithdrawConstraint,
+    AcknowledgeRevision,
+    MakeAssumption,
+    RefuteAssumption,
+    OpenObligation,
+    DischargeObligation,
+    WaiveObligation,
+    TransferObligation,
+    GrantAuthority,
+    RenewAuthority,
+    RevokeAuthority,
+    RecordObservation,
+    InvalidateObservation,
+    RequestApproval,
+    AnswerApproval,
+    ClaimEffect,
+    ReportSuccess,
+    ReportFailure,
+    ReportUnknown,
+    ReconcileEffect,
+    CompensateEffect,
+    MoveCursor,
+    RecordMessage,
+    SummariseMessages,
+    AdoptRuntime,
+    OpenSource,
+    PublishRevision,
+    WithdrawAtSource,
+    SignReview,
+)
+"""All commands, in the order of the glossary."""
+
+COMMANDS: dict[str, type[Command]] = {kind.name: kind for kind in COMMAND_CLASSES}
+"""The closed registry of commands by their stable names."""

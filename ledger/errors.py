@@ -1,0 +1,367 @@
+"""The errors of the ledger, each telling its caller what to do.
+
+    LedgerError
+    ├── InvalidInput (ValueError)      mend the input; `path` says where
+    ├── NotFound (LookupError)         RunNotFound · EffectNotFound · ApprovalNotFound
+    ├── Refused                        a rule said no; the run is as it was
+    │   ├── ConstraintViolated · AuthorityExceeded · ApprovalRequired · ContractChanged
+    │   ├── OffPlan · PossibleRepeat · KeyConflict · NotOpen · IdInUse
+    │   └── RunExists · RunIsHeld · RunIsClosed · EffectsDisabled · NotForAgents · NotSupported
+    ├── Conflict                       someone was first: read again and decide again
+    │   └── PositionConflict · GuardMoved
+    ├── Fenced                         this handle or worker has been replaced; stop
+    │   └── LeaseLost · Superseded
+    ├── EffectError                    EffectInFlight · EffectFailed · OutcomeUnknown
+    ├── StoreError
+    │   ├── StoreUnavailable · StoreBusy           the same append may be repeated as it is
+    │   └── SchemaMismatch · UnsafeStore · UnknownEventName · UndecodableRecord
+    └── IntegrityError                 the record is not what was written; never retry
+        └── ChainBroken
+
+The class and its `data` carry the meaning; message texts are for people and may change.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class LedgerError(Exception):
+    """Everything the ledger raises on purpose.
+
+    `code` is stable across releases, `retryable` says whether repeating the same call may help,
+    `data` holds the facts as plain values; each key can also be read as an attribute.
+    """
+
+    code: ClassVar[str] = "ledger_error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, /, **data: Any) -> None:
+        super().__init__(message)
+        self.data: dict[str, Any] = data
+        self.__dict__.update(data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revive, (type(self), self.args[0], self.data)
+
+
+def _revive(kind: type[LedgerError], message: str, data: dict[str, Any]) -> LedgerError:
+    """Rebuild an error that crossed a process boundary."""
+    return kind(message, **data)
+
+
+class InvalidInput(LedgerError, ValueError):
+    """The input is not what the ledger admits: mend what `path` names and call again."""
+
+    code = "invalid_input"
+    path: str
+    reason: str
+
+
+# --- not found ---------------------------------------------------------------------------------
+
+
+class NotFound(LedgerError, LookupError):
+    """What was asked for does not exist in this tenant."""
+
+    code = "not_found"
+
+
+class RunNotFound(NotFound):
+    """No such run: check the id and the tenant, or open it."""
+
+    code = "run_not_found"
+    run: str
+
+
+class EffectNotFound(NotFound):
+    """No effect with this key in the lineage."""
+
+    code = "effect_not_found"
+    key: str
+
+
+class ApprovalNotFound(NotFound):
+    """No approval with this id was requested."""
+
+    code = "approval_not_found"
+    id: str
+
+
+# --- refused -----------------------------------------------------------------------------------
+
+
+class Refused(LedgerError):
+    """A rule said no. Repeating the same request cannot help; change it, or the contract.
+
+    `rule` names the rule, `position` the event it rests on (None where there is none), `evidence`
+    further facts as plain values.
+    """
+
+    code = "refused"
+    rule: str
+    position: int | None
+    evidence: dict[str, Any]
+
+
+class ConstraintViolated(Refused):
+    """The act breaks a constraint in force; `evidence` names it, its source and who asserted it."""
+
+    code = "constraint_violated"
+
+
+class AuthorityExceeded(Refused):
+    """No grant in force covers the act; ask who granted for a new or renewed one."""
+
+    code = "authority_exceeded"
+
+
+class ApprovalRequired(Refused):
+    """The act waits for a person; come back with the same call once it was answered."""
+
+    code = "approval_required"
+
+
+class ContractChanged(Refused):
+    """What the request relied on was withdrawn, reworded or revised meanwhile; read the contract again."""
+
+    code = "contract_changed"
+
+
+class OffPlan(Refused):
+    """A plan is committed and does not hold this step; revise the plan or perform its steps."""
+
+    code = "off_plan"
+
+
+class PossibleRepeat(Refused):
+    """The same act was already done under another step; `evidence` names the first."""
+
+    code = "possible_repeat"
+
+
+class KeyConflict(Refused):
+    """This effect key was used with other arguments."""
+
+    code = "key_conflict"
+
+
+class NotOpen(Refused):
+    """What the request acts on is not open (any more); read the contract again."""
+
+    code = "not_open"
+
+
+class IdInUse(Refused):
+    """This id stands for something else; choose another id, or repeat the first content exactly."""
+
+    code = "id_in_use"
+
+
+class RunExists(Refused):
+    """A run of this id was opened before: resume it, or choose another id."""
+
+    code = "run_exists"
+
+
+class RunIsHeld(Refused):
+    """The run is suspended or was refused a resume: only remedies and reports until it is resumed."""
+
+    code = "run_is_held"
+
+
+class RunIsClosed(Refused):
+    """The run has ended: only reports are admitted; restart it to go on."""
+
+    code = "run_is_closed"
+
+
+class EffectsDisabled(Refused):
+    """A fork never performs; it reads recorded results only."""
+
+    code = "effects_disabled"
+
+
+class NotSupported(Refused):
+    """This release knows the command and its record but does not perform it; upgrade."""
+
+    code = "not_supported"
+
+
+class NotForAgents(Refused):
+    """An agent may not issue this command; a person or a service has to."""
+
+    code = "not_for_agents"
+
+
+# --- someone was first, or we were replaced ----------------------------------------------------
+
+
+class Conflict(LedgerError):
+    """Someone was first. Read again, decide again, append again."""
+
+    code = "conflict"
+    retryable = True
+
+
+class PositionConflict(Conflict):
+    """The run moved on: it stands at `actual`, the append expected `expected`."""
+
+    code = "position_conflict"
+    run: str
+    expected: int
+    actual: int
+
+
+class GuardMoved(Conflict):
+    """A source stream moved on: it stands at `actual` (None: it has no head), expected was `expected`."""
+
+    code = "guard_moved"
+    source: str
+    expected: int
+    actual: int | None
+
+
+class Fenced(LedgerError):
+    """Another worker has taken over; this one must stop. Its reports are still admitted."""
+
+    code = "fenced"
+
+
+class LeaseLost(Fenced):
+    """The lease of this attempt ended or went to another worker."""
+
+    code = "lease_lost"
+
+
+class Superseded(Fenced):
+    """The run was resumed elsewhere; this handle belongs to an older incarnation."""
+
+    code = "superseded"
+
+
+# --- effects -----------------------------------------------------------------------------------
+
+
+class EffectError(LedgerError):
+    """An effect did not yield a result."""
+
+    code = "effect_error"
+
+
+class EffectInFlight(EffectError):
+    """Another worker is executing this key; wait for it or come back."""
+
+    code = "effect_in_flight"
+    key: str
+
+
+class EffectFailed(EffectError):
+    """The outside refused; nothing happened. `cause` is what it said."""
+
+    code = "effect_failed"
+    key: str
+    cause: Any
+
+
+class OutcomeUnknown(EffectError):
+    """Nobody knows whether the act happened: reconcile. It is never retried blindly."""
+
+    code = "outcome_unknown"
+    key: str
+
+
+# --- the store ---------------------------------------------------------------------------------
+
+
+class StoreError(LedgerError):
+    """The store could not do what was asked."""
+
+    code = "store_error"
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached or answered late; the fate of an append in flight is not known.
+
+    Repeat the same append as it is: one that was stored is recognised by its event ids.
+    """
+
+    code = "store_unavailable"
+    retryable = True
+
+
+class StoreBusy(StoreError):
+    """Too many appends are waiting; none of this call was stored. Back off and repeat."""
+
+    code = "store_busy"
+    retryable = True
+
+
+class SchemaMismatch(StoreError):
+    """The database was written by another version of the schema: upgrade this program, or migrate."""
+
+    code = "schema_mismatch"
+    found: int
+    supported: int
+
+
+class UnsafeStore(StoreError):
+    """The database is set up so that an acknowledged append could be lost; mend it or pass `unsafe=True`."""
+
+    code = "unsafe_store"
+
+
+class UnknownEventName(StoreError):
+    """The record holds an event this program does not know: upgrade it. Nothing was guessed."""
+
+    code = "unknown_event_name"
+    name: str
+    version: int
+
+
+class UndecodableRecord(StoreError):
+    """The bytes are whole (their hash matches) yet do not decode as the event they name."""
+
+    code = "undecodable_record"
+    run: str | None
+    position: int | None
+
+
+# --- integrity ---------------------------------------------------------------------------------
+
+
+class IntegrityError(LedgerError):
+    """What is stored is not what was written. No retry catches this; run `verify`."""
+
+    code = "integrity_error"
+
+
+class ChainBroken(IntegrityError):
+    """The record at `position` does not match its hash, or does not follow the one before it."""
+
+    code = "chain_broken"
+    run: str
+    position: int
+
+
+RULES: dict[str, type[Refused]] = {
+    kind.code: kind
+    for kind in (
+        ConstraintViolated,
+        AuthorityExceeded,
+        ApprovalRequired,
+        ContractChanged,
+        OffPlan,
+        PossibleRepeat,
+        KeyConflict,
+        NotOpen,
+        IdInUse,
+        RunExists,
+        RunIsHeld,
+        RunIsClosed,
+        EffectsDisabled,
+        NotForAgents,
+        NotSupported,
+    )
+}
+"""The refusals by their stable code."""

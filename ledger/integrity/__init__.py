@@ -1,0 +1,1 @@
+"""Evidence that the record is what was written: chains, columns, snapshots."""

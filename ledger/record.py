@@ -1,0 +1,230 @@
+r"""The record: the bytes of one event as they are stored, hashed and read for ever.
+
+    {"about"?, "actor", "at", "causation"?, "correlation"?, "data", "id", "name", "position", "prev",
+     "run", "sealed"?, "tenant", "terms"?, "v", "version"}
+
+It is canonical JSON in the restricted profile of `ledger.canonical`; an absent field means None. `v` is the
+format of the record, `version` the version of the event `name`, `prev` the hash of the record before it in
+the same stream (zeros at position 1). The hash covers every byte:
+
+    hash = sha256("intent-ledger.event.v1\n" + bytes)
+
+`sealed` is kept for personal data that is encrypted per subject: {path: {subject, key id, digest of the
+ciphertext, salted commitment}}. Nothing writes it yet; what reads a record lets it stand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json
+
+from ledger.canonical import MAX_INTEGER, canonical_text, invalid, quote
+from ledger.errors import ChainBroken, SchemaMismatch, UndecodableRecord
+from ledger.events import Event
+from ledger.values import Actor, Value, write_time
+
+FORMAT = 1
+"""The format of the records this program writes, and the newest it reads."""
+
+MAX_RECORD_BYTES = 256 * 1024
+"""Size of the largest record; larger content goes into blobs."""
+
+ZERO_HASH = bytes(32)
+"""`prev` of the first event of a stream."""
+
+_DOMAIN = b"intent-ledger.event.v1\n"
+
+
+class TermsMark(Value):
+    """Which terms were in force: where they last changed, and the digest of their content."""
+
+    digest: str
+    position: int
+
+
+class Row(NamedTuple):
+    """One encoded event, ready to be stored. Every other field is derived from `record`."""
+
+    position: int
+    id: str
+    """The event id, found again in the record when an append is repeated."""
+    hash: bytes
+    """SHA-256 over the domain and the record, 32 bytes."""
+    key: bytes | None
+    """16-byte digest of what the event is about (effect key, observation key, message id), or None."""
+    act: bytes | None
+    """16-byte digest of the act of an EffectIntended, or None."""
+    claim: bytes | None
+    """16-byte digest of lineage, key and attempt of an EffectStarted, unique in the tenant, or None."""
+    record: bytes
+    """The canonical bytes."""
+
+
+class Record(NamedTuple):
+    """One event with everything the ledger knows of it."""
+
+    tenant: str
+    run: str
+    """The stream: a run, or one of the ledger's own (`$source:…`, `$ledger`)."""
+    position: int
+    """Place in the stream, from 1."""
+    hash: bytes
+    """Hash of the stored bytes."""
+    prev: bytes
+    """Hash of the record before; zeros at position 1."""
+    id: str
+    """Id of the event, given by its writer; repeating an append repeats it."""
+    name: str
+    version: int
+    at: datetime
+    """The ledger's clock when it was written, never below that of the event before."""
+    actor: Actor
+    """Who wrote it."""
+    causation: str | None
+    """Id of the event or request that brought it about."""
+    correlation: str | None
+    """Id that ties together what belongs together across runs."""
+    terms: TermsMark | None
+    """The terms before this event, on effects, approvals and verdicts."""
+    about: tuple[str, ...]
+    """Opaque references to subjects (people, accounts) the event is about."""
+    event: Event
+    global_position: int | None = None
+    """Place in the whole ledger: rising, sparse, opaque. None on a record that was not read from a store."""
+
+
+class Envelope(NamedTuple):
+    """What surrounds the data of one event when it is written."""
+
+    tenant: str
+    run: str
+    position: int
+    prev: bytes
+    id: str
+    at: datetime
+    actor: Actor
+    causation: str | None = None
+    correlation: str | None = None
+    terms: TermsMark | None = None
+    about: tuple[str, ...] = ()
+
+
+def digest(record: bytes) -> bytes:
+    """Hash the bytes of a record."""
+    return hashlib.sha256(_DOMAIN + record).digest()
+
+
+def short_digest(*parts: str) -> bytes:
+    """Hash some strings into the 16 bytes of an index column; no two lists of parts look alike."""
+    return hashlib.sha256("\n".join(map(quote, parts)).encode()).digest()[:16]
+
+
+def write(envelope: Envelope, name: str, version: int, data: bytes) -> bytes:
+    """Write the canonical bytes of a record around the canonical bytes of its data.
+
+    Raises:
+        InvalidInput: the record would be larger than `MAX_RECORD_BYTES`; `reason` names both sizes.
+    """
+    about, causation, correlation, terms = (
+        envelope.about,
+        envelope.causation,
+        envelope.correlation,
+        envelope.terms,
+    )
+    record = b"".join(
+        (
+            b'{"about":' + canonical_text(list(about)).encode() + b"," if about else b"{",
+            _actor_and_at(envelope.actor, write_time(envelope.at)),
+            b',"causation":' + quote(causation).encode() if causation is not None else b"",
+            b',"correlation":' + quote(correlation).encode() if correlation is not None else b"",
+            b',"data":',
+            data,
+            b',"id":',
+            quote(envelope.id).encode(),
+            f',"name":"{name}","position":{envelope.position},"prev":"{envelope.prev.hex()}"'.encode(),
+            _run_and_tenant(envelope.run, envelope.tenant),
+            _terms(terms) if terms is not None else b"",
+            f',"v":{FORMAT},"version":{version}}}'.encode(),
+        )
+    )
+    if len(record) > MAX_RECORD_BYTES:
+        raise invalid(
+            "data",
+            f"{name} takes {len(record):,} bytes, a record holds {MAX_RECORD_BYTES:,}; "
+            "send large content as a blob",
+        )
+    return record
+
+
+def parse(record: bytes, *, run: str | None = None, position: int | None = None) -> dict[str, Any]:
+    """Read the fields of a record, refusing a format newer than this program's.
+
+    Raises:
+        UndecodableRecord: not JSON, not an object, or without the fields every record has.
+        SchemaMismatch: its format is newer; `found` and `supported` hold both numbers.
+    """
+    try:
+        fields = from_json(record, allow_inf_nan=False)
+        format_number = fields["v"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise undecodable(run, position, f"the bytes are not a record: {error}") from None
+    if format_number != FORMAT:
+        if type(format_number) is int and FORMAT < format_number <= MAX_INTEGER:
+            raise SchemaMismatch(
+                f"the record has format {format_number}, this program reads up to {FORMAT}: "
+                "upgrade intent-ledger",
+                found=format_number,
+                supported=FORMAT,
+            )
+        raise undecodable(run, position, f"{format_number!r} is no format number")
+    return fields  # type: ignore[no-any-return]
+
+
+def event_id(record: bytes) -> str:
+    """Read the event id out of the bytes of a record."""
+    found: str = parse(record)["id"]
+    return found
+
+
+def same_content(one: bytes, other: bytes) -> bool:
+    """Tell whether two records state the same event: name, version, data and subjects, whenever written."""
+    left, right = parse(one), parse(other)
+    return all(left.get(field) == right.get(field) for field in ("name", "version", "data", "about"))
+
+
+def broken(run: str, position: int, why: str) -> ChainBroken:
+    """Build the error for a record that is not what was written."""
+    return ChainBroken(
+        f"{run!r} is not what was written from position {position} on: {why}", run=run, position=position
+    )
+
+
+def undecodable(run: str | None, position: int | None, why: str) -> UndecodableRecord:
+    """Build the error for whole bytes that cannot be read."""
+    place = "" if run is None else f"{run!r} at position {position}: "
+    return UndecodableRecord(f"{place}{why}", run=run, position=position)
+
+
+# The same few actors, runs and terms surround thousands of events; their bytes are written once.
+
+
+@lru_cache(maxsize=256)
+def _actor(actor: Actor) -> bytes:
+    return actor.__pydantic_serializer__.to_json(actor, exclude_none=True)
+
+
+def _actor_and_at(actor: Actor, at: str) -> bytes:
+    return b'"actor":' + _actor(actor) + f',"at":"{at}"'.encode()
+
+
+@lru_cache(maxsize=1024)
+def _run_and_tenant(run: str, tenant: str) -> bytes:
+    return f',"run":{quote(run)},"tenant":{quote(tenant)}'.encode()
+
+
+def _terms(terms: TermsMark) -> bytes:
+    return f',"terms":{{"digest":{quote(terms.digest)},"position":{terms.position}}}'.encode()

@@ -1,0 +1,61 @@
+"""Assumptions: what the run takes for granted, and what became of it."""
+
+from __future__ import annotations
+
+from ledger.commands import MakeAssumption, RefuteAssumption
+from ledger.events import AssumptionMade, AssumptionRefuted
+from ledger.record import Record
+from ledger.run.contract import Assumption, Contract, Refutation, by_id, rested_on, states
+from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at
+from ledger.run.fold import Changes, placed, replaced
+
+
+def made(contract: Contract, event: AssumptionMade, record: Record) -> Changes:
+    return {"assumptions": (*contract.assumptions, placed(Assumption, event, record, refuted=None))}
+
+
+def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Changes:
+    old = by_id(contract.assumptions, event.id)
+    if old is None or old.refuted is not None:
+        return {}
+    refutation = Refutation(at=record.at, by=event.by, evidence=event.evidence, position=record.position)
+    new = old.model_copy(update={"refuted": refutation})
+    return {"assumptions": replaced(contract.assumptions, old, new)}
+
+
+def settled(contract: Contract) -> Contract:
+    """Let go of refuted assumptions that nothing open rests on any more."""
+    if not any(item.refuted for item in contract.assumptions):
+        return contract
+    rested = rested_on(contract)
+    kept = tuple(a for a in contract.assumptions if a.refuted is None or f"assumption:{a.id}" in rested)
+    return (
+        contract.model_copy(update={"assumptions": kept})
+        if len(kept) < len(contract.assumptions)
+        else contract
+    )
+
+
+def make(contract: Contract, command: MakeAssumption, given: Given) -> Decision:
+    event = AssumptionMade(by=command.by, id=command.id, rests_on=command.rests_on, text=command.text)
+    old = by_id(contract.assumptions, command.id)
+    if old is None:
+        return admitted(event)
+    if old.refuted is None and states(old, event):
+        return stands_at(old.position)
+    return id_in_use("assumption", command.id, old.position)
+
+
+def refute(contract: Contract, command: RefuteAssumption, given: Given) -> Decision:
+    """A refutation told twice is a repeat; one that adds evidence is recorded as well."""
+    old = by_id(contract.assumptions, command.id)
+    if old is None:
+        return not_open("assumption", command.id)
+    known = old.refuted
+    if known is not None and (known.by, known.evidence) == (command.by, command.evidence):
+        return stands_at(known.position)
+    return admitted(
+        AssumptionRefuted(
+            by=command.by, evidence=command.evidence, id=command.id, occurred_at=command.occurred_at
+        )
+    )

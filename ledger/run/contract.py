@@ -1,0 +1,385 @@
+"""The contract in force: what a run means at one position, as the fold of its events up to there.
+
+It is bounded by what is open, not by the length of the run. Lists are in the order in which their members
+became open. Every member names the position it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Literal, Protocol, TypeVar
+
+from ledger.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    AssumptionMade,
+    AuthorityGranted,
+    ConstraintAccepted,
+    CursorMoved,
+    Event,
+    MessageRecorded,
+    MessagesSummarised,
+    ObligationOpened,
+    ObservationRecorded,
+    Parent,
+    ReviewSigned,
+)
+from ledger.record import FORMAT, TermsMark
+from ledger.values import (
+    Amounts,
+    Count,
+    Id,
+    Instant,
+    Labels,
+    Limits,
+    Outcome,
+    Party,
+    Position,
+    Recovery,
+    Ref,
+    RunId,
+    Runtime,
+    Seconds,
+    Sha256,
+    SourceId,
+    Step,
+    Text,
+    Value,
+    Verdict,
+)
+
+WINDOW = 64
+"""How many of the latest messages, and of the observations nothing rests on, a contract holds."""
+
+
+class Goal(Value):
+    """What the run is to achieve, and how it came to that."""
+
+    at: Instant
+    by: Party | None = None
+    position: Position
+    reason: Text | None = None
+    rests_on: tuple[Ref, ...] = ()
+    revision: Position
+    """1 as opened, one more with each revision."""
+    text: Text
+
+
+class Plan(Value):
+    """The steps the run is bound to."""
+
+    at: Instant
+    position: Position
+    reason: Text | None = None
+    revision: Position
+    steps: tuple[Step, ...]
+
+
+class Constraint(ConstraintAccepted):
+    """A constraint in force: its acceptance, and where and when it was accepted."""
+
+    accepted_at: Instant
+    position: Position
+
+
+class Refutation(Value):
+    """That an assumption is wrong, and how that is known."""
+
+    at: Instant
+    by: Party | None = None
+    evidence: Text
+    position: Position
+
+
+class Assumption(AssumptionMade):
+    """An assumption; one that was refuted stays while something open rests on it."""
+
+    at: Instant
+    position: Position
+    refuted: Refutation | None = None
+
+
+class Obligation(ObligationOpened):
+    """What the run owes."""
+
+    at: Instant
+    position: Position
+
+
+class Grant(AuthorityGranted):
+    """An authority that was granted and not revoked. Whether it lapsed depends on the time."""
+
+    at: Instant
+    position: Position
+    """Of the grant, or of its last renewal."""
+    reserved: Amounts | None = None
+    """Set aside for effects whose outcome is open, by unit."""
+    spent: Amounts | None = None
+    """Cost of effects that are done, by unit."""
+
+
+class Observation(ObservationRecorded):
+    """The latest observation under its key."""
+
+    at: Instant
+    invalidated: Text | None = None
+    """Why it must not be relied on any more."""
+    position: Position
+
+    @property
+    def stale_at(self) -> datetime | None:
+        """When it becomes stale; None: never."""
+        return None if self.fresh_for is None else self.observed_at + timedelta(seconds=self.fresh_for)
+
+
+class Answer(ApprovalAnswered):
+    """An answer to an approval request."""
+
+    at: Instant
+    position: Position
+
+
+class Approval(ApprovalRequested):
+    """A request for approval whose act is not done yet, with its first answer."""
+
+    answered: Answer | None = None
+    at: Instant
+    position: Position
+    terms: TermsMark | None = None
+
+
+class Effect(Value):
+    """An effect whose outcome is not settled."""
+
+    act: Sha256
+    at: Instant
+    """When its status last changed."""
+    attempt: Count
+    authority: tuple[Id, ...] = ()
+    dedupes_for: Seconds | None = None
+    inherited_from: RunId | None = None
+    key: Sha256
+    lease_until: Instant | None = None
+    occurrence: Id | None = None
+    position: Position
+    """Where it was intended; of an inherited one in the run it comes from."""
+    recovery: Recovery
+    reserved: Amounts | None = None
+    resource: Id | None = None
+    rests_on: tuple[Ref, ...] = ()
+    settle_seconds: Seconds | None = None
+    status: Literal["pending", "executing", "unknown", "disputed"]
+    step: Id | None = None
+    tool: Id
+    witnessed: bool = True
+    worker: Id | None = None
+
+    def status_at(self, now: datetime) -> str:
+        """Tell the status as time makes it: an executing effect whose lease lapsed is unknown."""
+        lapsed = self.status == "executing" and self.lease_until is not None and self.lease_until <= now
+        return "unknown" if lapsed else self.status
+
+
+class Cursor(CursorMoved):
+    """Where the program of the run stands."""
+
+    at: Instant
+    position: Position
+
+
+class Message(MessageRecorded):
+    """A message of the window."""
+
+    at: Instant
+    position: Position
+
+
+class Summary(MessagesSummarised):
+    """What stands for all messages before the window."""
+
+    at: Instant
+    position: Position
+
+
+class SourceSeen(Value):
+    """How far the run has followed a source of its constraints."""
+
+    position: Count
+    """Position of the source stream."""
+    revision: Id | None = None
+    source: SourceId
+
+
+class Suspension(Value):
+    """Why the run waits."""
+
+    at: Instant
+    cause: Id
+    position: Position
+    reason: Text
+
+
+class Hold(Value):
+    """The verdict that holds the run."""
+
+    at: Instant
+    position: Position
+    verdict: Verdict
+
+
+class Closing(Value):
+    """How the run ended."""
+
+    at: Instant
+    by: Party | None = None
+    obligations: tuple[Id, ...] = ()
+    outcome: Outcome
+    position: Position
+    reason: Text | None = None
+    successor: RunId | None = None
+    unsettled: tuple[Sha256, ...] = ()
+
+
+class Review(ReviewSigned):
+    """The last review; what came after `head` was not seen by it."""
+
+    at: Instant
+    position: Position
+
+
+class Tally(Value):
+    """Counts since the run was opened."""
+
+    effects: Count = 0
+    """Effects intended."""
+    messages: Count = 0
+    refusals_in_a_row: Count = 0
+    """Refused effects since the last one that started."""
+    steps: Count = 0
+    """Cursor moves."""
+
+
+class Contract(Value):
+    """What a run means at `position`."""
+
+    approvals: tuple[Approval, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    at: Instant
+    """Time of the last event."""
+    closed: Closing | None = None
+    constraints: tuple[Constraint, ...] = ()
+    cursor: Cursor | None = None
+    effects: tuple[Effect, ...] = ()
+    """Unsettled ones only; settled effects are found by their key."""
+    fork_of: RunId | None = None
+    format: int = FORMAT
+    goal: Goal
+    grants: tuple[Grant, ...] = ()
+    hash: Sha256
+    """Hash of the event at `position`."""
+    held: Hold | None = None
+    incarnation: Position = 1
+    labels: Labels | None = None
+    limits: Limits | None = None
+    messages: tuple[Message, ...] = ()
+    obligations: tuple[Obligation, ...] = ()
+    observations: tuple[Observation, ...] = ()
+    opened_at: Instant
+    owner: Party | None = None
+    parent: Parent | None = None
+    plan: Plan | None = None
+    position: Position
+    predecessor: RunId | None = None
+    resumed_at: Instant
+    """When the present incarnation began."""
+    review: Review | None = None
+    run: RunId
+    runtime: Runtime | None = None
+    sources: tuple[SourceSeen, ...] = ()
+    summary: Summary | None = None
+    suspended: Suspension | None = None
+    tally: Tally = Tally()
+    tenant: Id
+    terms: TermsMark
+    thread: Id | None = None
+
+    @property
+    def root(self) -> str:
+        """First run of the lineage."""
+        return self.run if self.parent is None else self.parent.root
+
+    @property
+    def status(self) -> str:
+        """One of open, suspended, held, closed."""
+        if self.closed is not None:
+            return "closed"
+        if self.held is not None:
+            return "held"
+        return "open" if self.suspended is None else "suspended"
+
+    @property
+    def stale_from(self) -> datetime | None:
+        """When the first observation that something open rests on becomes stale; None: never."""
+        rested = rested_on(self)
+        moments = (o.stale_at for o in self.observations if f"observation:{o.key}" in rested)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def in_force(self, now: datetime) -> tuple[Constraint, ...]:
+        """List the constraints in force at a moment: accepted, not withdrawn, within their valid time."""
+        return tuple(
+            c
+            for c in self.constraints
+            if (c.valid_from is None or c.valid_from <= now)
+            and (c.valid_until is None or now < c.valid_until)
+        )
+
+    def to_prompt(self, now: datetime | None = None) -> str:
+        """Render the contract for a model: the same bytes for the same contract and `now`.
+
+        `now` leaves out constraints that are not valid at that moment and marks what is overdue, lapsed or
+        stale; without it nothing is judged by time.
+        """
+        from ledger.run.prompt import render
+
+        return render(self, now)
+
+
+def rested_on(contract: Contract) -> frozenset[str]:
+    """List the references that something open rests on or the next step needs."""
+    refs: set[str] = set(contract.goal.rests_on)
+    if contract.plan is not None:
+        for step in contract.plan.steps:
+            refs.update(step.rests_on)
+    for assumption in contract.assumptions:
+        if assumption.refuted is None:
+            refs.update(assumption.rests_on)
+    for effect in contract.effects:
+        refs.update(effect.rests_on)
+    if contract.cursor is not None:
+        refs.update(contract.cursor.needs)
+    return frozenset(refs)
+
+
+class Named(Protocol):
+    """Anything with an id of its own."""
+
+    @property
+    def id(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def by_id(items: Iterable[N], id: str) -> N | None:
+    """Find the member with this id."""
+    return next((item for item in items if item.id == id), None)
+
+
+def states(view: Event, event: Event, *, but: frozenset[str] = frozenset()) -> bool:
+    """Tell whether a view holds the same statement as an event, leaving out some fields."""
+    return all(
+        getattr(view, field) == getattr(event, field)
+        for field in type(event).model_fields
+        if field not in but
+    )

@@ -1,0 +1,90 @@
+"""What deciding a command takes and yields.
+
+Time, ids and everything that stands outside the run (the source streams, what the store found under a key)
+are handed in, so that a decision is a pure function and can be taken again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ledger.events import Event
+from ledger.record import Record
+from ledger.values import Actor
+
+if TYPE_CHECKING:
+    from ledger.run.sources import SourceState
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a decision is taken under, beside the contract and the command."""
+
+    actor: Actor
+    now: datetime
+    run: str
+    """Id of the run (or source) the command speaks to."""
+    incarnation: int | None = None
+    """Incarnation the caller belongs to; requests of an older one are fenced. None: the present one."""
+    prior: Record | None = None
+    """The newest event under the command's key that the contract no longer holds, if the store has one."""
+    sources: Mapping[str, SourceState] = field(default_factory=dict)
+    """Source streams the command names, as they stand."""
+    earlier: tuple[Event, ...] = ()
+    """What the same command yielded before a guard moved; empty at the first try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The command is admitted: append these events."""
+
+    events: tuple[Event, ...]
+    guards: Mapping[str, int] = field(default_factory=dict)
+    """Source streams that must still stand at these positions when the append commits."""
+    position: int | None = None
+    """Where the same statement stands already; then there is nothing to append."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A rule said no."""
+
+    rule: str
+    """Stable code of the rule, as in `ledger.errors.RULES`."""
+    message: str
+    position: int | None = None
+    """Event the refusal rests on."""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    """Events that record the refusal; they are appended although the command is refused."""
+
+
+Decision = Admitted | Refusal
+
+
+def admitted(*events: Event) -> Admitted:
+    """Admit a command that yields these events."""
+    return Admitted(events)
+
+
+def stands_at(position: int) -> Admitted:
+    """Admit a repeat: the same statement stands at this position."""
+    return Admitted((), position=position)
+
+
+def not_open(kind: str, id: str) -> Refusal:
+    """Refuse acting on something that is not open."""
+    return Refusal("not_open", f"no {kind} {id!r} is open", evidence={"kind": kind, "id": id})
+
+
+def id_in_use(kind: str, id: str, position: int) -> Refusal:
+    """Refuse an id that stands for something else."""
+    return Refusal(
+        "id_in_use",
+        f"{kind} {id!r} was stated at position {position} with other content",
+        position=position,
+        evidence={"kind": kind, "id": id},
+    )

@@ -1,0 +1,166 @@
+"""Effects: which acts on the outside are unsettled, and what their outcomes do to the contract.
+
+Settled effects leave the contract, so that it does not grow with the run; the store finds them by their key.
+"""
+
+from __future__ import annotations
+
+from ledger.events import (
+    EffectCompensated,
+    EffectDisputed,
+    EffectFailed,
+    EffectIntended,
+    EffectReconciled,
+    EffectRefused,
+    EffectStarted,
+    EffectSucceeded,
+    EffectUnknown,
+    InheritedEffect,
+)
+from ledger.record import Record
+from ledger.run.approvals import done
+from ledger.run.authority import Amounts, reserve, spend
+from ledger.run.contract import Contract, Effect
+from ledger.run.fold import Changes, replaced
+
+Happening = EffectSucceeded | EffectFailed | EffectUnknown | EffectReconciled
+
+
+def find(contract: Contract, key: str) -> Effect | None:
+    """Find an unsettled effect by its key."""
+    return next((effect for effect in contract.effects if effect.key == key), None)
+
+
+def intended(contract: Contract, event: EffectIntended, record: Record) -> Changes:
+    old = find(contract, event.key)
+    view = Effect(
+        act=event.act,
+        at=record.at,
+        attempt=0 if old is None else old.attempt,
+        authority=event.authority,
+        dedupes_for=event.dedupes_for,
+        key=event.key,
+        occurrence=event.occurrence,
+        position=record.position,
+        recovery=event.recovery,
+        reserved=event.reserved,
+        resource=event.resource,
+        rests_on=event.rests_on,
+        settle_seconds=event.settle_seconds,
+        status="pending",
+        step=event.step,
+        tool=event.tool,
+        witnessed=event.witnessed,
+    )
+    grants = contract.grants
+    if old is not None:
+        grants = spend(grants, old.authority, old.reserved, None)
+    tally = contract.tally
+    return {
+        "effects": (*contract.effects, view) if old is None else replaced(contract.effects, old, view),
+        "grants": reserve(grants, event.authority, event.reserved),
+        "tally": tally.model_copy(update={"effects": tally.effects + 1}),
+    }
+
+
+def started(contract: Contract, event: EffectStarted, record: Record) -> Changes:
+    old = find(contract, event.key)
+    tally = contract.tally.model_copy(update={"refusals_in_a_row": 0})
+    if old is None:
+        return {"tally": tally}
+    new = old.model_copy(
+        update={
+            "at": record.at,
+            "attempt": event.attempt,
+            "lease_until": event.lease_until,
+            "status": "executing",
+            "worker": event.worker,
+        }
+    )
+    return {"effects": replaced(contract.effects, old, new), "tally": tally}
+
+
+def succeeded(contract: Contract, event: EffectSucceeded, record: Record) -> Changes:
+    return _settled(contract, event.key, event.cost, happened=True)
+
+
+def failed(contract: Contract, event: EffectFailed, record: Record) -> Changes:
+    return _settled(contract, event.key, event.cost, happened=False)
+
+
+def unknown(contract: Contract, event: EffectUnknown, record: Record) -> Changes:
+    old = find(contract, event.key)
+    if old is None:
+        return {}
+    new = old.model_copy(update={"at": record.at, "attempt": event.attempt, "status": "unknown"})
+    return {"effects": replaced(contract.effects, old, new)}
+
+
+def reconciled(contract: Contract, event: EffectReconciled, record: Record) -> Changes:
+    """A probe without an answer leaves the effect as unknown as it was."""
+    if event.found == "unknown":
+        old = find(contract, event.key)
+        if old is None or old.status == "disputed":
+            return {}
+        new = old.model_copy(update={"at": record.at, "status": "unknown"})
+        return {"effects": replaced(contract.effects, old, new)}
+    return _settled(contract, event.key, event.cost, happened=event.found == "happened")
+
+
+def disputed(contract: Contract, event: EffectDisputed, record: Record) -> Changes:
+    """A contradiction opens a settled effect again."""
+    old = find(contract, event.key)
+    if old is not None:
+        new = old.model_copy(update={"at": record.at, "status": "disputed"})
+        return {"effects": replaced(contract.effects, old, new)}
+    view = Effect(
+        act=event.act,
+        at=record.at,
+        attempt=event.attempt,
+        key=event.key,
+        position=event.settled_at or record.position,
+        recovery=event.recovery,
+        status="disputed",
+        tool=event.tool,
+    )
+    return {"effects": (*contract.effects, view)}
+
+
+def compensated(contract: Contract, event: EffectCompensated, record: Record) -> Changes:
+    return {}
+
+
+def refused(contract: Contract, event: EffectRefused, record: Record) -> Changes:
+    tally = contract.tally
+    return {"tally": tally.model_copy(update={"refusals_in_a_row": tally.refusals_in_a_row + 1})}
+
+
+def inherited(contract: Contract, effects: tuple[InheritedEffect, ...], record: Record) -> Changes:
+    """Take over what an ancestor left unsettled."""
+    views = tuple(
+        Effect(
+            act=effect.act,
+            at=record.at,
+            attempt=effect.attempt,
+            inherited_from=effect.run,
+            key=effect.key,
+            position=effect.position,
+            recovery=effect.recovery,
+            status=effect.status,
+            tool=effect.tool,
+        )
+        for effect in effects
+    )
+    return {"effects": (*contract.effects, *views)}
+
+
+def _settled(contract: Contract, key: str, cost: Amounts, *, happened: bool) -> Changes:
+    """Take the effect out, give back what was set aside, and count what it cost."""
+    old = find(contract, key)
+    if old is None:
+        return {}
+    return {
+        "approvals": done(contract.approvals, key) if happened else contract.approvals,
+        "effects": replaced(contract.effects, old, None),
+        "grants": spend(contract.grants, old.authority, old.reserved, cost),
+    }

@@ -1,0 +1,98 @@
+"""Execution: where the program of the run stands, what was said, and which runtime runs it."""
+
+from __future__ import annotations
+
+from ledger.commands import AdoptRuntime, MoveCursor, RecordMessage, SummariseMessages
+from ledger.events import CursorMoved, MessageRecorded, MessagesSummarised, RuntimeAdopted
+from ledger.record import Record
+from ledger.run.contract import WINDOW, Contract, Cursor, Message, Summary, by_id, states
+from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at
+from ledger.run.fold import Changes, placed
+
+
+def moved(contract: Contract, event: CursorMoved, record: Record) -> Changes:
+    tally = contract.tally
+    return {
+        "cursor": placed(Cursor, event, record),
+        "tally": tally.model_copy(update={"steps": tally.steps + 1}),
+    }
+
+
+def said(contract: Contract, event: MessageRecorded, record: Record) -> Changes:
+    tally = contract.tally
+    return {
+        "messages": (*contract.messages[1 - WINDOW :], placed(Message, event, record)),
+        "tally": tally.model_copy(update={"messages": tally.messages + 1}),
+    }
+
+
+def summarised(contract: Contract, event: MessagesSummarised, record: Record) -> Changes:
+    """What the summary stands for leaves the window."""
+    last = by_id(contract.messages, event.through)
+    left = (
+        contract.messages
+        if last is None
+        else tuple(m for m in contract.messages if m.position > last.position)
+    )
+    return {"messages": left, "summary": placed(Summary, event, record)}
+
+
+def adopted(contract: Contract, event: RuntimeAdopted, record: Record) -> Changes:
+    return {"runtime": event.runtime}
+
+
+def move(contract: Contract, command: MoveCursor, given: Given) -> Decision:
+    """Every move is a step of its own; only a move to exactly where the cursor stands is a repeat."""
+    event = CursorMoved(
+        branches=command.branches,
+        budget_left=command.budget_left,
+        needs=command.needs,
+        next=command.next,
+        node=command.node,
+        on_denied=command.on_denied,
+        retries=command.retries,
+        round=command.round,
+        state=command.state,
+        visited=command.visited,
+        waits_for=command.waits_for,
+    )
+    if contract.cursor is not None and states(contract.cursor, event):
+        return stands_at(contract.cursor.position)
+    return admitted(event)
+
+
+def say(contract: Contract, command: RecordMessage, given: Given) -> Decision:
+    """A message is told by its id: the same one again is a repeat, other content is refused."""
+    event = MessageRecorded(content=command.content, id=command.id, role=command.role, tokens=command.tokens)
+    old = by_id(contract.messages, command.id)
+    if old is not None:
+        return (
+            stands_at(old.position) if states(old, event) else id_in_use("message", command.id, old.position)
+        )
+    prior = given.prior
+    if prior is not None and isinstance(prior.event, MessageRecorded):
+        if prior.event == event:
+            return stands_at(prior.position)
+        return id_in_use("message", command.id, prior.position)
+    return admitted(event)
+
+
+def summarise(contract: Contract, command: SummariseMessages, given: Given) -> Decision:
+    last = by_id(contract.messages, command.through)
+    if last is None:
+        summary = contract.summary
+        if summary is not None and (summary.through, summary.content) == (command.through, command.content):
+            return stands_at(summary.position)
+        return not_open("message", command.through)
+    before = sum(1 for message in contract.messages if message.position <= last.position)
+    # Messages that fell out of the window are older than all in it, so the summary stands for them too.
+    earlier = contract.tally.messages - len(contract.messages)
+    return admitted(
+        MessagesSummarised(content=command.content, count=earlier + before, through=command.through)
+    )
+
+
+def adopt(contract: Contract, command: AdoptRuntime, given: Given) -> Decision:
+    if contract.runtime == command.runtime:
+        return stands_at(contract.position)
+    return admitted(RuntimeAdopted(by=command.by, reason=command.reason, runtime=command.runtime))

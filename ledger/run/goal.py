@@ -1,0 +1,87 @@
+"""Goal and plan: what the run is to achieve, and the steps it bound itself to."""
+
+from __future__ import annotations
+
+from ledger.commands import CommitPlan, ReviseGoal, RevisePlan
+from ledger.events import GoalRevised, PlanCommitted, PlanRevised
+from ledger.record import Record
+from ledger.run.contract import Contract, Goal, Plan
+from ledger.run.decision import Decision, Given, Refusal, admitted, not_open, stands_at
+from ledger.run.fold import Changes
+
+
+def revised(contract: Contract, event: GoalRevised, record: Record) -> Changes:
+    goal = Goal(
+        at=record.at,
+        by=event.by,
+        position=record.position,
+        reason=event.reason,
+        rests_on=event.rests_on,
+        revision=contract.goal.revision + 1,
+        text=event.text,
+    )
+    return {"goal": goal}
+
+
+def planned(contract: Contract, event: PlanCommitted | PlanRevised, record: Record) -> Changes:
+    plan = Plan(
+        at=record.at,
+        position=record.position,
+        reason=event.reason,
+        revision=1 if contract.plan is None else contract.plan.revision + 1,
+        steps=event.steps,
+    )
+    return {"plan": plan}
+
+
+def revise_goal(contract: Contract, command: ReviseGoal, given: Given) -> Decision:
+    """The goal as it stands, stated again by the same person for the same reason, is a repeat."""
+    goal = contract.goal
+    if (goal.text, goal.by, goal.reason, goal.rests_on) == (
+        command.text,
+        command.by,
+        command.reason,
+        command.rests_on,
+    ):
+        return stands_at(goal.position)
+    return admitted(
+        GoalRevised(by=command.by, reason=command.reason, rests_on=command.rests_on, text=command.text)
+    )
+
+
+def commit_plan(contract: Contract, command: CommitPlan, given: Given) -> Decision:
+    """A run commits to one plan; another one is a revision with a reason."""
+    twin = _twin(command)
+    if twin is not None:
+        return twin
+    if contract.plan is None:
+        return admitted(PlanCommitted(by=command.by, reason=command.reason, steps=command.steps))
+    if contract.plan.steps == command.steps:
+        return stands_at(contract.plan.position)
+    return Refusal(
+        "id_in_use",
+        f"a plan was committed at position {contract.plan.position}; revise it with a reason",
+        position=contract.plan.position,
+        evidence={"kind": "plan"},
+    )
+
+
+def revise_plan(contract: Contract, command: RevisePlan, given: Given) -> Decision:
+    twin = _twin(command)
+    if twin is not None:
+        return twin
+    if contract.plan is None:
+        return not_open("plan", contract.run)
+    if contract.plan.steps == command.steps and contract.plan.reason == command.reason:
+        return stands_at(contract.plan.position)
+    return admitted(PlanRevised(by=command.by, reason=command.reason, steps=command.steps))
+
+
+def _twin(command: CommitPlan | RevisePlan) -> Refusal | None:
+    names = [step.name for step in command.steps]
+    twins = sorted({name for name in names if names.count(name) > 1})
+    if not twins:
+        return None
+    return Refusal(
+        "id_in_use", f"the plan names step {twins[0]!r} twice", evidence={"kind": "step", "id": twins[0]}
+    )

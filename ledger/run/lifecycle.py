@@ -1,0 +1,165 @@
+"""The life of a run: opened, suspended, resumed or held, forked, restarted, closed."""
+
+from __future__ import annotations
+
+from ledger.commands import CloseRun, OpenRun, SuspendRun
+from ledger.events import (
+    ResumeRefused,
+    RunClosed,
+    RunForked,
+    RunOpened,
+    RunRestarted,
+    RunResumed,
+    RunSuspended,
+)
+from ledger.record import Record, TermsMark
+from ledger.run.contract import Closing, Contract, Goal, Hold, Suspension
+from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at
+from ledger.run.effects import inherited
+from ledger.run.fold import Changes
+from ledger.values import Outcome
+
+_NO_TERMS = TermsMark(digest="v1:", position=0)
+
+
+def opened(event: RunOpened, record: Record) -> Contract:
+    """Begin the fold."""
+    goal = Goal(
+        at=record.at,
+        position=record.position,
+        rests_on=event.rests_on,
+        revision=1,
+        text=event.goal,
+        by=event.owner,
+    )
+    return Contract(
+        at=record.at,
+        goal=goal,
+        hash=record.hash.hex(),
+        labels=event.labels,
+        limits=event.limits,
+        opened_at=record.at,
+        owner=event.owner,
+        parent=event.parent,
+        position=record.position,
+        resumed_at=record.at,
+        run=record.run,
+        runtime=event.runtime,
+        tenant=record.tenant,
+        terms=_NO_TERMS,
+        thread=event.thread,
+    )
+
+
+def suspended(contract: Contract, event: RunSuspended, record: Record) -> Changes:
+    return {
+        "suspended": Suspension(
+            at=record.at, cause=event.cause, position=record.position, reason=event.reason
+        )
+    }
+
+
+def resumed(contract: Contract, event: RunResumed, record: Record) -> Changes:
+    return {
+        "held": None,
+        "incarnation": event.incarnation,
+        "resumed_at": record.at,
+        "runtime": event.runtime or contract.runtime,
+        "suspended": None,
+    }
+
+
+def resume_refused(contract: Contract, event: ResumeRefused, record: Record) -> Changes:
+    return {"held": Hold(at=record.at, position=record.position, verdict=event.verdict)}
+
+
+def forked(contract: Contract, event: RunForked, record: Record) -> Changes:
+    return {"fork_of": event.origin}
+
+
+def restarted(contract: Contract, event: RunRestarted, record: Record) -> Changes:
+    return {"predecessor": event.predecessor, **inherited(contract, event.unsettled, record)}
+
+
+def closed(contract: Contract, event: RunClosed, record: Record) -> Changes:
+    return {
+        "closed": Closing(
+            at=record.at,
+            by=event.by,
+            obligations=event.obligations,
+            outcome=event.outcome,
+            position=record.position,
+            reason=event.reason,
+            successor=event.successor,
+            unsettled=event.unsettled,
+        )
+    }
+
+
+def open_(contract: Contract | None, command: OpenRun, given: Given) -> Decision:
+    """Open a run once; opening it again with equal content is a repeat while nothing followed."""
+    event = RunOpened(
+        goal=command.goal,
+        labels=command.labels,
+        limits=command.limits,
+        owner=command.owner,
+        rests_on=command.rests_on,
+        runtime=command.runtime,
+        thread=command.thread,
+    )
+    if contract is None:
+        return admitted(event)
+    if contract.position == 1 and _opened_so(contract, event):
+        return stands_at(1)
+    return Refusal(
+        "run_exists",
+        f"run {given.run!r} was opened on {contract.opened_at:%Y-%m-%d %H:%M:%S} and is {contract.status}; "
+        "resume it to go on, or choose another id",
+        position=1,
+        evidence={"run": given.run, "status": contract.status},
+    )
+
+
+def _opened_so(contract: Contract, event: RunOpened) -> bool:
+    said = (event.goal, event.labels, event.limits, event.owner, event.rests_on, event.runtime, event.thread)
+    stands = (
+        contract.goal.text,
+        contract.labels,
+        contract.limits,
+        contract.owner,
+        contract.goal.rests_on,
+        contract.runtime,
+        contract.thread,
+    )
+    return said == stands and contract.parent is None
+
+
+def suspend(contract: Contract, command: SuspendRun, given: Given) -> Decision:
+    old = contract.suspended
+    if old is not None:
+        return stands_at(old.position)
+    return admitted(RunSuspended(by=command.by, cause="asked", reason=command.reason))
+
+
+def close(contract: Contract, command: CloseRun, given: Given) -> Decision:
+    """`completed` needs everything settled and discharged; other outcomes list what is left."""
+    obligations = tuple(item.id for item in contract.obligations)
+    unsettled = tuple(effect.key for effect in contract.effects)
+    if command.outcome is Outcome.COMPLETED and (obligations or unsettled):
+        return Refusal(
+            "not_open",
+            f"the run cannot be completed with {len(unsettled)} effects unsettled and {len(obligations)} "
+            "obligations open; settle them, or close it as failed, cancelled or abandoned",
+            position=contract.position,
+            evidence={"kind": "completion", "obligations": list(obligations), "unsettled": list(unsettled)},
+        )
+    return admitted(
+        RunClosed(
+            by=command.by,
+            obligations=obligations,
+            outcome=command.outcome,
+            reason=command.reason,
+            result=command.result,
+            unsettled=unsettled,
+        )
+    )

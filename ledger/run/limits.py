@@ -1,0 +1,49 @@
+"""Limits given when a run opens: what would go beyond one suspends the run, with the reason."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from ledger.commands import ClaimEffect, Command, MoveCursor
+from ledger.events import EffectRefused, Event, RunSuspended
+from ledger.run.contract import Contract
+from ledger.run.decision import Given, Refusal
+
+Cause = Literal["effects", "refusals_in_a_row", "steps", "wall_seconds"]
+
+
+def beyond(contract: Contract, command: Command, given: Given) -> Refusal | None:
+    """Refuse a request that would go beyond a limit, recording the suspension; remedies are free."""
+    limits = contract.limits
+    if limits is None or command.remedy:
+        return None
+    tally = contract.tally
+    if limits.wall_seconds is not None:
+        end = contract.opened_at + timedelta(seconds=limits.wall_seconds)
+        if given.now >= end:
+            return _refusal(
+                "wall_seconds", f"the run was given {limits.wall_seconds} seconds, which are over"
+            )
+    if limits.steps is not None and isinstance(command, MoveCursor) and tally.steps >= limits.steps:
+        return _refusal("steps", f"the run was given {limits.steps} steps, which are taken")
+    if limits.effects is not None and isinstance(command, ClaimEffect) and tally.effects >= limits.effects:
+        return _refusal("effects", f"the run was given {limits.effects} effects, which are intended")
+    return None
+
+
+def after_refusals(contract: Contract, events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Add the suspension when these events complete the refusals in a row that the run was allowed."""
+    limit = None if contract.limits is None else contract.limits.refusals_in_a_row
+    refused = sum(isinstance(event, EffectRefused) for event in events)
+    if limit is None or not refused or contract.tally.refusals_in_a_row + refused < limit:
+        return events
+    return (*events, _suspension("refusals_in_a_row", f"{limit} effects in a row were refused"))
+
+
+def _suspension(cause: Cause, reason: str) -> RunSuspended:
+    return RunSuspended(cause=cause, reason=reason)
+
+
+def _refusal(cause: Cause, reason: str) -> Refusal:
+    return Refusal("run_is_held", reason, evidence={"limit": cause}, events=(_suspension(cause, reason),))

@@ -1,0 +1,145 @@
+"""The contract as words for a model: what a resumed agent must be told before it reads any history.
+
+The same contract and the same `now` yield the same bytes, so that a digest of them can be recorded. Texts
+stand as they were stated; lines of theirs are indented, so that none can pass for a heading of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Protocol
+
+from ledger.run.contract import Approval, Assumption, Constraint, Contract, Effect, Grant, Obligation
+from ledger.values import write_time
+
+
+def render(contract: Contract, now: datetime | None) -> str:
+    """Render a contract as Markdown, sections in a fixed order, empty ones left out."""
+    lines = [
+        f"# Contract of run {contract.run} at position {contract.position}",
+        f"Status: {_status(contract)}. Incarnation {contract.incarnation}.",
+        *_section("Goal", _goal(contract)),
+        *_section("Constraints in force: follow every one", _constraints(contract, now)),
+        *_section("Plan", _plan(contract)),
+        *_section("Owed", (_obligation(item, now) for item in contract.obligations)),
+        *_section(
+            "Outcome not known: find out, do not repeat", (_effect(item, now) for item in contract.effects)
+        ),
+        *_section("Taken for granted", (_assumption(item) for item in contract.assumptions)),
+        *_section("Authority", (_grant(item, now) for item in contract.grants)),
+        *_section("Waiting for approval", (_approval(item) for item in contract.approvals)),
+        *_section("Where the program stands", _cursor(contract)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _section(title: str, entries: Iterable[str]) -> Iterator[str]:
+    first = True
+    for entry in entries:
+        if first:
+            yield from ("", f"## {title}")
+            first = False
+        yield "- " + _indented(entry)
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(text.splitlines())
+
+
+def _status(contract: Contract) -> str:
+    if contract.closed is not None:
+        return f"closed as {contract.closed.outcome}"
+    if contract.held is not None:
+        return f"held, the gate said {contract.held.verdict}"
+    if contract.suspended is not None:
+        return f"suspended ({_flat(contract.suspended.reason)})"
+    return "open"
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _goal(contract: Contract) -> Iterator[str]:
+    goal = contract.goal
+    yield goal.text
+    if goal.revision > 1:
+        yield f"This is revision {goal.revision}, by {goal.by}, because: {goal.reason}"
+
+
+def _constraints(contract: Contract, now: datetime | None) -> Iterator[str]:
+    constraints = contract.constraints if now is None else contract.in_force(now)
+    return (_constraint(item) for item in constraints)
+
+
+def _constraint(item: Constraint) -> str:
+    origin = f"asserted by {item.asserted_by}, accepted by {item.accepted_by}"
+    if item.source is not None:
+        revision = f" revision {item.source.revision}" if item.source.revision else ""
+        claim = "" if item.published else ", claimed: the source does not say so"
+        origin += f", from {item.source.stream}{revision}{claim}"
+    until = "" if item.valid_until is None else f", until {write_time(item.valid_until)}"
+    return f"[{item.id}] {item.text}\n({origin}{until})"
+
+
+def _plan(contract: Contract) -> Iterator[str]:
+    if contract.plan is None:
+        return
+    for step in contract.plan.steps:
+        tool = f" with {step.tool}" if step.tool else ""
+        words = f": {step.description}" if step.description else ""
+        yield f"{step.name}{tool}{words}"
+
+
+def _obligation(item: Obligation, now: datetime | None) -> str:
+    due = ""
+    if item.due is not None:
+        late = " (overdue)" if now is not None and item.due <= now else ""
+        due = f", due {write_time(item.due)}{late}"
+    return f"[{item.id}] {item.text}\n(to {item.owed_to}{due})"
+
+
+def _effect(item: Effect, now: datetime | None) -> str:
+    status = item.status if now is None else item.status_at(now)
+    step = f" in step {item.step}" if item.step else ""
+    return f"{item.tool}{step}: {status}, attempt {item.attempt}, recovery {item.recovery}, key {item.key}"
+
+
+def _assumption(item: Assumption) -> str:
+    if item.refuted is None:
+        return f"[{item.id}] {item.text}"
+    return f"[{item.id}] REFUTED: {item.text}\n({item.refuted.evidence})"
+
+
+def _grant(item: Grant, now: datetime | None) -> str:
+    lapsed = " (lapsed)" if now is not None and item.expires_at is not None and item.expires_at <= now else ""
+    until = "" if item.expires_at is None else f", until {write_time(item.expires_at)}{lapsed}"
+    budget = "" if item.budget is None else f", budget {_amounts(item.budget)}, spent {_amounts(item.spent)}"
+    return f"[{item.id}] {item.principal} may {', '.join(item.scopes)}{budget}{until}"
+
+
+class _Items(Protocol):
+    def items(self) -> Iterable[tuple[str, object]]: ...
+
+
+def _amounts(amounts: _Items | None) -> str:
+    if amounts is None:
+        return "nothing"
+    return ", ".join(f"{amount} {unit}" for unit, amount in sorted(amounts.items()))
+
+
+def _approval(item: Approval) -> str:
+    answer = "no answer yet" if item.answered is None else f"{item.answered.answer} by {item.answered.by}"
+    return f"[{item.id}] {item.question or item.key}: {answer}"
+
+
+def _cursor(contract: Contract) -> Iterator[str]:
+    cursor = contract.cursor
+    if cursor is None:
+        return
+    yield f"at {cursor.node}, round {cursor.round}"
+    if cursor.next:
+        yield f"next: {', '.join(cursor.next)}"
+    if cursor.waits_for:
+        yield f"waits for: {', '.join(cursor.waits_for)}"

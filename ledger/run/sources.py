@@ -1,0 +1,191 @@
+"""Source streams: where constraints are published, reworded and withdrawn by those who own them.
+
+A source stream has its own positions and its own fold; runs rely on it by guards. A withdrawal is one event
+here: from its commit on, no acceptance that relied on the constraint succeeds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ledger.commands import Command, OpenSource, PublishRevision, WithdrawAtSource
+from ledger.events import ConstraintWithdrawnAtSource, Event, SourceOpened, SourceRevised
+from ledger.record import Record
+from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at
+from ledger.values import Published, Rule
+
+PREFIX = "$source:"
+"""What the name of a source stream begins with in the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A constraint as the source publishes it now."""
+
+    id: str
+    position: int
+    """Position of the source stream where it got this text."""
+    published: Published
+    revision: str
+
+    @property
+    def text(self) -> str:
+        return self.published.text
+
+    @property
+    def rule(self) -> Rule | None:
+        return self.published.rule
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A constraint that the source withdrew."""
+
+    id: str
+    at: datetime
+    by: str | None
+    position: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """What a source says at one position of its stream; 0 is a source nobody opened."""
+
+    source: str
+    at: datetime | None = None
+    """Time of the last event."""
+    items: tuple[Item, ...] = ()
+    hash: bytes = bytes(32)
+    owners: tuple[str, ...] = ()
+    position: int = 0
+    revision: str | None = None
+    withdrawn: tuple[Gone, ...] = ()
+
+    def item(self, id: str) -> Item | None:
+        """Find a constraint that is published now."""
+        return next((item for item in self.items if item.id == id), None)
+
+    def gone(self, id: str) -> Gone | None:
+        """Find a constraint that was withdrawn and not published again."""
+        return next((gone for gone in self.withdrawn if gone.id == id), None)
+
+
+def evolve_source(state: SourceState, record: Record) -> SourceState:
+    """Apply one record of a source stream."""
+    event = record.event
+    state = replace(state, at=record.at, position=record.position, hash=record.hash)
+    if isinstance(event, SourceOpened):
+        return replace(state, owners=event.owners)
+    if isinstance(event, SourceRevised):
+        return _revised(state, event, record)
+    if isinstance(event, ConstraintWithdrawnAtSource):
+        gone = Gone(event.id, record.at, event.by, record.position, event.reason)
+        return _take_out(state, [gone])
+    return state
+
+
+def _revised(state: SourceState, event: SourceRevised, record: Record) -> SourceState:
+    items = {item.id: item for item in state.items}
+    for published in (*event.added, *event.reworded):
+        items[published.id] = Item(published.id, record.position, published, event.revision)
+    back = {published.id for published in event.added}
+    kept = tuple(gone for gone in state.withdrawn if gone.id not in back)
+    reason = event.reason or f"not in revision {event.revision}"
+    gone = [Gone(id, record.at, event.by, record.position, reason) for id in event.withdrawn]
+    state = replace(state, items=tuple(items.values()), revision=event.revision, withdrawn=kept)
+    return _take_out(state, gone)
+
+
+def _take_out(state: SourceState, gone: list[Gone]) -> SourceState:
+    ids = {one.id for one in gone}
+    return replace(
+        state,
+        items=tuple(item for item in state.items if item.id not in ids),
+        withdrawn=(*(one for one in state.withdrawn if one.id not in ids), *gone),
+    )
+
+
+def decide_source(state: SourceState, command: Command, given: Given) -> Decision:
+    """Decide a command that speaks to a source stream."""
+    if isinstance(command, OpenSource):
+        return _open(state, command)
+    by = command.by if isinstance(command, PublishRevision | WithdrawAtSource) else None
+    stranger = _not_owner(state, by or given.actor.id)
+    if stranger is not None:
+        return stranger
+    if isinstance(command, PublishRevision):
+        return _publish(state, command)
+    if isinstance(command, WithdrawAtSource):
+        return _withdraw(state, command)
+    raise TypeError(f"{command.name} does not speak to a source stream")
+
+
+def _open(state: SourceState, command: OpenSource) -> Decision:
+    if state.position == 0:
+        return admitted(SourceOpened(owners=command.owners, source=state.source))
+    if state.owners == command.owners:
+        return stands_at(1)
+    return id_in_use("source", state.source, 1)
+
+
+def _not_owner(state: SourceState, who: str) -> Refusal | None:
+    if not state.owners or who in state.owners:
+        return None
+    return Refusal(
+        "authority_exceeded",
+        f"{who} is not an owner of {state.source}; its owners are {', '.join(state.owners)}",
+        position=1,
+        evidence={"source": state.source, "owners": list(state.owners), "who": who},
+    )
+
+
+def _publish(state: SourceState, command: PublishRevision) -> Decision:
+    """State what is added, reworded and withdrawn against what is published now."""
+    ids = [published.id for published in command.constraints]
+    twin = next((id for id in ids if ids.count(id) > 1), None) if len(set(ids)) < len(ids) else None
+    if twin is not None:
+        return Refusal(
+            "id_in_use", f"the revision names {twin!r} twice", evidence={"kind": "constraint", "id": twin}
+        )
+    now = {item.id: item.published for item in state.items}
+    added = tuple(one for one in command.constraints if one.id not in now)
+    reworded = tuple(one for one in command.constraints if one.id in now and now[one.id] != one)
+    omitted = tuple(id for id in now if id not in set(ids))
+    unconfirmed = [id for id in omitted if id not in command.withdraw]
+    surplus = [id for id in command.withdraw if id not in omitted]
+    if unconfirmed:
+        return Refusal(
+            "contract_changed",
+            f"revision {command.revision!r} leaves out and so withdraws {_quoted(unconfirmed)}; "
+            "confirm by naming it in `withdraw`",
+            position=state.position,
+            evidence={"source": state.source, "omitted": unconfirmed},
+        )
+    if surplus:
+        return not_open("omitted constraint", surplus[0])
+    if command.revision == state.revision:
+        if added or reworded or omitted:
+            return id_in_use("revision", command.revision, state.position)
+        return stands_at(state.position)
+    event = SourceRevised(
+        added=added,
+        by=command.by,
+        reason=command.reason,
+        revision=command.revision,
+        reworded=reworded,
+        withdrawn=omitted,
+    )
+    first: tuple[Event, ...] = () if state.position else (SourceOpened(source=state.source),)
+    return Admitted((*first, event))
+
+
+def _withdraw(state: SourceState, command: WithdrawAtSource) -> Decision:
+    if state.item(command.id) is None:
+        return not_open("published constraint", command.id)
+    return admitted(ConstraintWithdrawnAtSource(by=command.by, id=command.id, reason=command.reason))
+
+
+def _quoted(ids: list[str]) -> str:
+    return ", ".join(map(repr, ids))

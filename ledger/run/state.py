@@ -1,0 +1,136 @@
+"""The one fold: from the events of a run to its contract.
+
+It reads no clock, draws no random number, calls no tool and runs no user code; the contract at a position is
+a function of the events up to it, with or without snapshots. Every event has its place in `FOLDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ledger import events as e
+from ledger.record import Record, broken, undecodable
+from ledger.run import (
+    approvals,
+    assumptions,
+    authority,
+    constraints,
+    effects,
+    execution,
+    goal,
+    lifecycle,
+    obligations,
+    observations,
+    reviews,
+)
+from ledger.run.contract import Contract
+from ledger.run.fold import Changes
+from ledger.run.terms import mark
+
+FOLD = "1"
+"""Version of the fold. It changes whenever the same events would yield another contract; snapshots made by
+another version are passed over."""
+
+FOLDS: dict[type[e.Event], Callable[[Contract, Any, Record], Changes]] = {
+    e.RunSuspended: lifecycle.suspended,
+    e.RunResumed: lifecycle.resumed,
+    e.ResumeRefused: lifecycle.resume_refused,
+    e.RunForked: lifecycle.forked,
+    e.RunRestarted: lifecycle.restarted,
+    e.RunClosed: lifecycle.closed,
+    e.GoalRevised: goal.revised,
+    e.PlanCommitted: goal.planned,
+    e.PlanRevised: goal.planned,
+    e.ConstraintAccepted: constraints.accepted,
+    e.ConstraintWithdrawn: constraints.withdrawn,
+    e.RevisionAcknowledged: constraints.acknowledged,
+    e.AssumptionMade: assumptions.made,
+    e.AssumptionRefuted: assumptions.refuted,
+    e.ObligationOpened: obligations.opened,
+    e.ObligationDischarged: obligations.ended,
+    e.ObligationWaived: obligations.ended,
+    e.ObligationTransferred: obligations.ended,
+    e.AuthorityGranted: authority.granted,
+    e.AuthorityRenewed: authority.renewed,
+    e.AuthorityRevoked: authority.revoked,
+    e.ObservationRecorded: observations.recorded,
+    e.ObservationInvalidated: observations.invalidated,
+    e.ApprovalRequested: approvals.requested,
+    e.ApprovalAnswered: approvals.answered,
+    e.EffectIntended: effects.intended,
+    e.EffectStarted: effects.started,
+    e.EffectSucceeded: effects.succeeded,
+    e.EffectFailed: effects.failed,
+    e.EffectUnknown: effects.unknown,
+    e.EffectReconciled: effects.reconciled,
+    e.EffectDisputed: effects.disputed,
+    e.EffectCompensated: effects.compensated,
+    e.EffectRefused: effects.refused,
+    e.CursorMoved: execution.moved,
+    e.MessageRecorded: execution.said,
+    e.MessagesSummarised: execution.summarised,
+    e.RuntimeAdopted: execution.adopted,
+    e.ReviewSigned: reviews.signed,
+}
+"""What each event of a run does to its contract. RunOpened begins one; source streams have their own fold."""
+
+_CHANGE_TERMS = frozenset(
+    {
+        e.GoalRevised,
+        e.ConstraintAccepted,
+        e.ConstraintWithdrawn,
+        e.AuthorityGranted,
+        e.AuthorityRenewed,
+        e.AuthorityRevoked,
+    }
+)
+
+_FREE_ASSUMPTIONS = frozenset(
+    {
+        e.GoalRevised,
+        e.PlanCommitted,
+        e.PlanRevised,
+        e.AssumptionRefuted,
+        e.CursorMoved,
+        e.EffectSucceeded,
+        e.EffectFailed,
+        e.EffectReconciled,
+    }
+)
+
+
+def evolve(contract: Contract | None, record: Record) -> Contract:
+    """Apply one record of a run to its contract; None is the run before its first event.
+
+    Raises:
+        ChainBroken: the record does not stand right after the contract.
+        UndecodableRecord: the event has no meaning there, e.g. a run that is opened twice.
+    """
+    event = record.event
+    kind = type(event)
+    if contract is None:
+        if kind is not e.RunOpened or record.position != 1:
+            raise undecodable(record.run, record.position, f"a run cannot begin with {record.name}")
+        begun = lifecycle.opened(event, record)  # type: ignore[arg-type]
+        return begun.model_copy(update={"terms": mark(begun)})
+    if record.position != contract.position + 1:
+        raise broken(record.run, contract.position + 1, f"the next record is at position {record.position}")
+    fold = FOLDS.get(kind)
+    if fold is None:
+        raise undecodable(record.run, record.position, f"{record.name} has no place inside a run")
+    changes = fold(contract, event, record)
+    changes["position"] = record.position
+    changes["hash"] = record.hash.hex()
+    changes["at"] = record.at
+    contract = contract.model_copy(update=changes)
+    if kind in _CHANGE_TERMS:
+        contract = contract.model_copy(update={"terms": mark(contract)})
+    return assumptions.settled(contract) if kind in _FREE_ASSUMPTIONS else contract
+
+
+def replay(records: Iterable[Record], contract: Contract | None = None) -> Contract | None:
+    """Apply records one after another, on top of a contract or from the beginning."""
+    for record in records:
+        contract = evolve(contract, record)
+    return contract

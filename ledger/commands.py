@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ledger.values import (
     Amounts,
@@ -205,6 +205,12 @@ class AcceptConstraint(Command):
     valid_from: Instant | None = None
     valid_until: Instant | None = None
 
+    @model_validator(mode="after")
+    def _valid_time(self) -> AcceptConstraint:
+        if self.valid_from and self.valid_until and self.valid_until <= self.valid_from:
+            raise ValueError("valid_until is not after valid_from")
+        return self
+
 
 class WithdrawConstraint(Command):
     """Take a constraint out of force in this run."""
@@ -341,6 +347,12 @@ class RenewAuthority(Command):
     id: Id
     reason: Text | None = None
     session: Id | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> RenewAuthority:
+        if self.expires_at is None and self.add_budget is None and self.session is None:
+            raise ValueError("a renewal names a later end, more budget or another session")
+        return self
 
 
 class RevokeAuthority(Command):

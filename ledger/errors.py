@@ -5,7 +5,7 @@
     ├── NotFound (LookupError)         RunNotFound · EffectNotFound · ApprovalNotFound
     ├── Refused                        a rule said no; the run is as it was
     │   ├── ConstraintViolated · AuthorityExceeded · ApprovalRequired · ContractChanged
-    │   ├── OffPlan · PossibleRepeat · KeyConflict · NotOpen · IdInUse
+    │   ├── OffPlan · PossibleRepeat · KeyConflict · NotOpen · IdInUse · StillOpen
     │   └── RunExists · RunIsHeld · RunIsClosed · EffectsDisabled · NotForAgents · NotSupported
     ├── Conflict                       someone was first: read again and decide again
     │   └── PositionConflict · GuardMoved
@@ -156,6 +156,12 @@ class IdInUse(Refused):
     """This id stands for something else; choose another id, or repeat the first content exactly."""
 
     code = "id_in_use"
+
+
+class StillOpen(Refused):
+    """A run is completed only once its effects are settled and its obligations discharged; `evidence` lists both."""
+
+    code = "still_open"
 
 
 class RunExists(Refused):
@@ -356,6 +362,7 @@ RULES: dict[str, type[Refused]] = {
         KeyConflict,
         NotOpen,
         IdInUse,
+        StillOpen,
         RunExists,
         RunIsHeld,
         RunIsClosed,

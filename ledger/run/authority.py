@@ -98,12 +98,6 @@ def renew(contract: Contract, command: RenewAuthority, given: Given) -> Decision
             position=old.position,
             evidence={"kind": "grant", "id": command.id},
         )
-    if command.expires_at is None and command.add_budget is None and command.session is None:
-        return Refusal(
-            "invalid_input",
-            "a renewal names a later end, more budget or another session",
-            evidence={"path": "expires_at"},
-        )
     return admitted(
         AuthorityRenewed(
             add_budget=command.add_budget,

@@ -53,10 +53,6 @@ def _seen(contract: Contract, source: str, position: int, revision: str | None) 
 
 def accept(contract: Contract, command: AcceptConstraint, given: Given) -> Decision:
     """Accept a new id; supersede one in force only with a named change; refuse what its source withdrew."""
-    if command.valid_from and command.valid_until and command.valid_until <= command.valid_from:
-        return Refusal(
-            "invalid_input", "valid_until: it ends before it begins", evidence={"path": "valid_until"}
-        )
     source = None if command.source is None else given.sources[command.source.stream]
     if source is not None:
         moved = _moved(command, source, given)

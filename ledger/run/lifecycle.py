@@ -147,11 +147,11 @@ def close(contract: Contract, command: CloseRun, given: Given) -> Decision:
     unsettled = tuple(effect.key for effect in contract.effects)
     if command.outcome is Outcome.COMPLETED and (obligations or unsettled):
         return Refusal(
-            "not_open",
+            "still_open",
             f"the run cannot be completed with {len(unsettled)} effects unsettled and {len(obligations)} "
             "obligations open; settle them, or close it as failed, cancelled or abandoned",
             position=contract.position,
-            evidence={"kind": "completion", "obligations": list(obligations), "unsettled": list(unsettled)},
+            evidence={"obligations": list(obligations), "unsettled": list(unsettled)},
         )
     return admitted(
         RunClosed(

@@ -159,7 +159,7 @@ class IdInUse(Refused):
 
 
 class StillOpen(Refused):
-    """A run is completed only once its effects are settled and its obligations discharged; `evidence` lists both."""
+    """A run is completed once effects are settled and obligations discharged; `evidence` lists what is not."""
 
     code = "still_open"
 

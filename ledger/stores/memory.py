@@ -1,0 +1,243 @@
+"""The store that forgets: the same promises as the others while the process lives, and none afterwards."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from threading import Lock
+
+from ledger.errors import StoreUnavailable
+from ledger.stores import forks
+from ledger.stores.base import (
+    Append,
+    Appended,
+    Blob,
+    Loaded,
+    SnapshotRow,
+    StoredRow,
+    StreamHead,
+    check,
+    one_digest,
+)
+from ledger.stores.probe import NOTHING, Place, Stored, decide
+from ledger.stores.wakeup import Wakeup
+
+
+class MemoryStore:
+    """Keeps the ledger in this process; after a fork parent and child each go on with their own copy.
+
+    Raises:
+        StoreUnavailable: after `close`, by every verb; `reason` is `closed`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._tables = _Tables()
+        self._wakeup = Wakeup(poll_seconds=60.0)
+        self._closed = False
+        forks.watch(self)
+
+    def append(self, append: Append) -> Appended:
+        check(append)
+        with self._open() as tables:
+            outcome = decide(append, tables) or tables.store(append)
+        if not isinstance(outcome, Appended):
+            raise outcome
+        self._wakeup.announce()
+        return outcome
+
+    def read(
+        self, tenant: str, stream: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> list[StoredRow]:
+        with self._open() as tables:
+            rows = tables.stream(tenant, stream)[max(after, 0) : None if upto is None else max(upto, 0)]
+        return rows if limit is None else rows[: max(limit, 0)]
+
+    def load(self, tenant: str, stream: str, fold: str, *, upto: int | None = None) -> Loaded:
+        with self._open() as tables:
+            rows = tables.stream(tenant, stream)[: None if upto is None else max(upto, 0)]
+            snapshots = tables.snapshots.get((tenant, stream), {})
+            nearest = None
+            for position in sorted(snapshots, reverse=True):
+                snapshot = snapshots[position]
+                on_chain = position <= len(rows) and rows[position - 1].hash == snapshot.hash
+                if on_chain and snapshot.fold == fold:
+                    nearest = snapshot
+                    break
+        return Loaded(nearest, rows[nearest.position :] if nearest else rows)
+
+    def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
+        with self._open() as tables:
+            rows = islice(tables.events, max(after, 0), None)
+            return list(islice((row for row in rows if tenant in {None, row.tenant}), max(limit, 0)))
+
+    def find(
+        self,
+        tenant: str,
+        *,
+        key: bytes | None = None,
+        act: bytes | None = None,
+        claim: bytes | None = None,
+        limit: int = 100,
+    ) -> list[StoredRow]:
+        column, digest = one_digest(key, act, claim)
+        with self._open() as tables:
+            rows = tables.digests.get((tenant, column, digest), [])
+            return rows[max(len(rows) - limit, 0) :] if limit > 0 else []
+
+    def heads(self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500) -> list[StreamHead]:
+        found: list[StreamHead] = []
+        with self._open() as tables:
+            names = tables.names.get(tenant, [])
+            # Text compares by code point here and by UTF-8 bytes in a database, which is the same order.
+            for name in names[bisect_right(names, after) :]:
+                if len(found) >= limit or (name > prefix and not name.startswith(prefix)):
+                    break
+                if name.startswith(prefix):
+                    row = tables.stream(tenant, name)[-1]
+                    found.append(StreamHead(name, row.position, row.gid, row.hash, row.record))
+        return found
+
+    def blobs(self, tenant: str, digests: Iterable[bytes]) -> dict[bytes, bytes]:
+        with self._open() as tables:
+            found = {digest: tables.blobs.get((tenant, digest)) for digest in digests}
+        return {digest: next(iter(kinds.values())).content for digest, kinds in found.items() if kinds}
+
+    def open_head(self, tenant: str, stream: str) -> int:
+        with self._open() as tables:
+            return tables.heads[tenant].setdefault(stream, 0)
+
+    def source_heads(self, tenant: str) -> dict[str, int]:
+        with self._open() as tables:
+            return dict(sorted(tables.heads.get(tenant, {}).items()))
+
+    def put_snapshot(
+        self, tenant: str, stream: str, snapshot: SnapshotRow, *, keep_every: int = 1000
+    ) -> None:
+        start = snapshot.position - snapshot.position % keep_every
+        with self._open() as tables:
+            kept = tables.snapshots[tenant, stream]
+            for position in [position for position in kept if start <= position < snapshot.position]:
+                del kept[position]
+            kept[snapshot.position] = snapshot
+
+    def snapshots(self, tenant: str, stream: str) -> list[SnapshotRow]:
+        with self._open() as tables:
+            return [snapshot for _, snapshot in sorted(tables.snapshots.get((tenant, stream), {}).items())]
+
+    def drop_snapshots(self, tenant: str | None = None) -> int:
+        with self._open() as tables:
+            dropped = [place for place in tables.snapshots if tenant in {None, place[0]}]
+            return sum(len(tables.snapshots.pop(place)) for place in dropped)
+
+    def end(self) -> int:
+        with self._open() as tables:
+            return len(tables.events)
+
+    def wait(self, after: int, timeout: float) -> bool:
+        return self._wakeup.wait(lambda: self._closed or self.end() > after, timeout)
+
+    def describe(self) -> dict[str, str | int | bool]:
+        with self._open():
+            return {"store": "memory", "schema": 0, "durable": False}
+
+    def close(self) -> None:
+        self._closed = True
+        self._wakeup.announce()
+
+    def before_fork(self) -> None:
+        """Let no thread be in the middle of a call."""
+        self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Go on with what was there at the fork, without the threads that waited."""
+        self._lock = Lock()
+        self._wakeup = Wakeup(poll_seconds=60.0)
+
+    @contextmanager
+    def _open(self) -> Iterator[_Tables]:
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable("this ledger was closed, and what it held is gone", reason="closed")
+            yield self._tables
+
+
+class _Tables:
+    """What the store holds. The lock of the store is held around every access."""
+
+    def __init__(self) -> None:
+        self.events: list[StoredRow] = []
+        self.names: defaultdict[str, list[str]] = defaultdict(list)
+        self.digests: defaultdict[tuple[str, str, bytes], list[StoredRow]] = defaultdict(list)
+        self.heads: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self.snapshots: defaultdict[tuple[str, str], dict[int, SnapshotRow]] = defaultdict(dict)
+        self.blobs: defaultdict[tuple[str, bytes], dict[str, Blob]] = defaultdict(dict)
+        self._streams: dict[tuple[str, str], list[StoredRow]] = {}
+
+    def stream(self, tenant: str, stream: str) -> list[StoredRow]:
+        return self._streams.get((tenant, stream), [])
+
+    # --- as the decision sees it ---------------------------------------------------------------
+
+    def last(self, tenant: str, stream: str) -> tuple[int, bytes]:
+        rows = self.stream(tenant, stream)
+        return (rows[-1].position, rows[-1].hash) if rows else NOTHING
+
+    def stored(self, tenant: str, stream: str, after: int, upto: int) -> Sequence[Stored]:
+        return [Stored(row.gid, row.hash, row.record) for row in self.stream(tenant, stream)[after:upto]]
+
+    def head(self, tenant: str, stream: str) -> int | None:
+        return self.heads.get(tenant, {}).get(stream)
+
+    def holder(self, tenant: str, claim: bytes) -> Place | None:
+        held = self.digests.get((tenant, "claim", claim))
+        return Place(held[0].stream, held[0].position) if held else None
+
+    # --- storing ---------------------------------------------------------------------------------
+
+    def store(self, append: Append) -> Appended:
+        """Store what was decided to be storable."""
+        tenant = append.tenant
+        for blob in append.blobs:
+            self._put_blob(tenant, blob)
+        first = len(self.events)
+        for part in append.streams:
+            if not part.expected:
+                insort(self.names[tenant], part.stream)
+            rows = self._streams.setdefault((tenant, part.stream), [])
+            for row in part.rows:
+                stored = StoredRow(
+                    len(self.events) + 1,
+                    tenant,
+                    part.stream,
+                    row.position,
+                    row.hash,
+                    row.key,
+                    row.act,
+                    row.claim,
+                    row.record,
+                )
+                rows.append(stored)
+                self.events.append(stored)
+                for column, digest in (("key", row.key), ("act", row.act), ("claim", row.claim)):
+                    if digest is not None:
+                        self.digests[tenant, column, digest].append(stored)
+            if part.is_source:
+                self.heads[tenant][part.stream] = part.rows[-1].position
+        return Appended(tuple(range(first + 1, len(self.events) + 1)))
+
+    def _put_blob(self, tenant: str, blob: Blob) -> None:
+        kinds = self.blobs[tenant, blob.digest]
+        earlier = kinds.get(blob.kind)
+        if earlier is None or (
+            earlier.expires_at is not None
+            and (blob.expires_at is None or earlier.expires_at < blob.expires_at)
+        ):
+            kinds[blob.kind] = blob

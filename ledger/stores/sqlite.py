@@ -1,0 +1,273 @@
+"""The SQLite store: one file, any number of threads and processes, nothing to run beside it.
+
+Writers of one process share commits through a `Group`; between processes the file's own lock decides. Readers
+have connections of their own and are never blocked by a writer.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from ledger.errors import InvalidInput
+from ledger.stores import forks
+from ledger.stores.base import (
+    Append,
+    Appended,
+    Loaded,
+    SnapshotRow,
+    StoredRow,
+    StreamHead,
+    check,
+    one_digest,
+    size,
+)
+from ledger.stores.commit import Group
+from ledger.stores.scripts import queries
+from ledger.stores.sqlite_errors import unavailable
+from ledger.stores.sqlite_file import Connect, SQLiteFile, connect
+from ledger.stores.sqlite_readers import Readers
+from ledger.stores.sqlite_schema import recognise
+from ledger.stores.sqlite_writer import Writer
+from ledger.stores.wakeup import Wakeup
+
+_NO_LIMIT = -1
+_LAST_POSITION = 2**63 - 1
+_BLOBS_A_QUERY = 500
+
+
+class SQLiteStore:
+    """Keeps the ledger in a SQLite file.
+
+    `busy_seconds` is how long an append waits for another process, `poll_seconds` how soon `wait` notices
+    what another process appended. A store that is open while its process forks works on in both.
+
+    Raises:
+        StoreUnavailable: the file cannot be used; `reason` says why, as a stable word.
+        SchemaMismatch: a newer program has migrated it.
+        UnsafeStore: an acknowledged append could be lost there, and `unsafe` is not set.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        unsafe: bool = False,
+        busy_seconds: float = 10.0,
+        poll_seconds: float = 0.05,
+        max_waiting: int = 8192,
+        connect: Connect = connect,
+    ) -> None:
+        if os.fspath(path) in {"", ":memory:"}:
+            raise InvalidInput(
+                "a SQLite store needs a file; MemoryStore needs none", path="path", reason="empty"
+            )
+        self._file = SQLiteFile(Path(path).absolute(), busy_seconds, unsafe, connect)
+        self._poll_seconds = poll_seconds
+        self._max_waiting = max_waiting
+        self._sql = queries("sqlite")
+        self._in_use = self._writer_paused = False
+        self._file.prepare(create=create)
+        self._start()
+        forks.watch(self)
+
+    def append(self, append: Append) -> Appended:
+        check(append)
+        return self._group.submit(append)
+
+    def read(
+        self, tenant: str, stream: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> list[StoredRow]:
+        rows = self._readers.fetch(
+            self._sql["read"],
+            {
+                "tenant": tenant,
+                "stream": stream,
+                "after": after,
+                "upto": _LAST_POSITION if upto is None else upto,
+                "limit": _NO_LIMIT if limit is None else max(limit, 0),
+            },
+        )
+        return list(map(StoredRow._make, rows))
+
+    def load(self, tenant: str, stream: str, fold: str, *, upto: int | None = None) -> Loaded:
+        place: dict[str, object] = {
+            "tenant": tenant,
+            "stream": stream,
+            "fold": fold,
+            "upto": _LAST_POSITION if upto is None else upto,
+            "limit": _NO_LIMIT,
+        }
+
+        def step(connection: sqlite3.Connection) -> Loaded:
+            found = connection.execute(self._sql["nearest_snapshot"], place).fetchone()
+            snapshot = None if found is None else SnapshotRow(*found)
+            place["after"] = snapshot.position if snapshot else 0
+            rows = connection.execute(self._sql["read"], place)
+            return Loaded(snapshot, list(map(StoredRow._make, rows)))
+
+        return self._readers.fetch_as_of_one_moment(step)
+
+    def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
+        query = self._sql["tail" if tenant is None else "tail_of_tenant"]
+        place = {"after": after, "limit": max(limit, 0), "tenant": tenant}
+        return list(map(StoredRow._make, self._readers.fetch(query, place)))
+
+    def find(
+        self,
+        tenant: str,
+        *,
+        key: bytes | None = None,
+        act: bytes | None = None,
+        claim: bytes | None = None,
+        limit: int = 100,
+    ) -> list[StoredRow]:
+        column, digest = one_digest(key, act, claim)
+        place = {"tenant": tenant, "digest": digest, "limit": max(limit, 0)}
+        newest_first = self._readers.fetch(self._sql[f"find_{column}"], place)
+        return list(map(StoredRow._make, reversed(newest_first)))
+
+    def heads(self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500) -> list[StreamHead]:
+        place = {"tenant": tenant, "after": after, "prefix": prefix, "limit": max(limit, 0)}
+        return list(map(StreamHead._make, self._readers.fetch(self._sql["stream_heads"], place)))
+
+    def blobs(self, tenant: str, digests: Iterable[bytes]) -> dict[bytes, bytes]:
+        wanted = list(digests)
+
+        def step(connection: sqlite3.Connection) -> dict[bytes, bytes]:
+            found: dict[bytes, bytes] = {}
+            for start in range(0, len(wanted), _BLOBS_A_QUERY):
+                some = wanted[start : start + _BLOBS_A_QUERY]
+                query = self._sql["blobs"].replace("(?)", f"({', '.join('?' * len(some))})")
+                found.update(connection.execute(query, (tenant, *some)))
+            return found
+
+        return self._readers.fetch_as_of_one_moment(step)
+
+    def open_head(self, tenant: str, stream: str) -> int:
+        place = tenant, stream
+        found = self._readers.fetch(self._sql["head"], place)
+        if not found:
+
+            def step(cursor: sqlite3.Cursor) -> list[tuple[int]]:
+                cursor.execute(self._sql["open_head"], place)
+                return cursor.execute(self._sql["head"], place).fetchall()
+
+            found = self._writer.run(step)
+        position: int = found[0][0]
+        return position
+
+    def source_heads(self, tenant: str) -> dict[str, int]:
+        return dict(self._readers.fetch(self._sql["source_heads"], (tenant,)))
+
+    def put_snapshot(
+        self, tenant: str, stream: str, snapshot: SnapshotRow, *, keep_every: int = 1000
+    ) -> None:
+        place = {
+            "tenant": tenant,
+            "stream": stream,
+            "position": snapshot.position,
+            "hash": snapshot.hash,
+            "fold": snapshot.fold,
+            "state": snapshot.state,
+            "keep_every": keep_every,
+        }
+
+        def step(cursor: sqlite3.Cursor) -> None:
+            cursor.execute(self._sql["put_snapshot"], place)
+            cursor.execute(self._sql["thin_snapshots"], place)
+
+        self._writer.run(step, durable=False)
+
+    def snapshots(self, tenant: str, stream: str) -> list[SnapshotRow]:
+        return [SnapshotRow(*row) for row in self._readers.fetch(self._sql["snapshots"], (tenant, stream))]
+
+    def drop_snapshots(self, tenant: str | None = None) -> int:
+        def step(cursor: sqlite3.Cursor) -> int:
+            if tenant is None:
+                return cursor.execute(self._sql["drop_snapshots"]).rowcount
+            return cursor.execute(self._sql["drop_snapshots_of_tenant"], (tenant,)).rowcount
+
+        return self._writer.run(step)
+
+    def end(self) -> int:
+        gid: int = self._readers.fetch(self._sql["end"])[0][0]
+        return gid
+
+    def wait(self, after: int, timeout: float) -> bool:
+        return self._wakeup.wait(lambda: self._readers.closed or self.end() > after, timeout)
+
+    def describe(self) -> dict[str, str | int | bool]:
+        path, unsafe = self._file.path, self._file.unsafe
+
+        def step(connection: sqlite3.Connection) -> dict[str, str | int | bool]:
+            return {
+                "store": "sqlite",
+                "path": str(path),
+                "schema": recognise(connection, path),
+                "journal_mode": connection.execute("PRAGMA journal_mode").fetchone()[0],
+                "synchronous": "full",
+                "file_system": self._file.kind_of_file_system(),
+                "unsafe": unsafe,
+                "busy_seconds": str(self._file.busy_seconds),
+                "sqlite": sqlite3.sqlite_version,
+            }
+
+        return self._readers.read(step)
+
+    def close(self) -> None:
+        self._writer.close()
+        self._readers.close()
+        self._wakeup.announce()
+
+    # --- forks ---------------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Close every connection; they are opened again when they are needed."""
+        seconds = self._file.busy_seconds
+        self._writer_paused = self._writer.pause(seconds)
+        self._in_use = not (self._readers.pause(seconds) and self._writer_paused)
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        self._readers.resume()
+        if self._writer_paused:
+            self._writer.resume()
+
+    def after_fork_in_child(self) -> None:
+        """Start with nothing open, or refuse to start where something was."""
+        if self._in_use:
+            # Kept for ever: closing them here is as harmful as using them.
+            _abandoned.append((self._writer, self._readers))
+            self._file = replace(self._file, connect=_refuse(self._file.path))
+        closed = self._readers.closed
+        self._start()
+        if closed:
+            self.close()
+
+    def _start(self) -> None:
+        self._writer = Writer(self._file)
+        self._readers = Readers(self._file)
+        self._wakeup = Wakeup(self._poll_seconds)
+        self._group: Group[Append, Appended] = Group(self._commit, size, max_waiting=self._max_waiting)
+
+    def _commit(self, batch: list[Append]) -> list[Appended | Exception]:
+        outcomes = self._writer.commit(batch)
+        self._wakeup.announce()
+        return outcomes
+
+
+_abandoned: list[tuple[Writer, Readers]] = []
+
+
+def _refuse(path: Path) -> Connect:
+    def refuse(uri: str) -> sqlite3.Connection:
+        raise unavailable(
+            path, "forked", "the process was forked in the middle of a call: start a new one instead"
+        )
+
+    return refuse

@@ -429,7 +429,8 @@ class ObservationRecorded(Event):
     fresh_for: Seconds | None = None
     """Half-life in seconds from `observed_at`; None: never stale, 0: never reused."""
     key: Id
-    observed_at: Instant
+    observed_at: Instant | None = None
+    """None: nobody said when (an imported run), so it is never fresh where `fresh_for` is set."""
     occurrence: Id | None = None
     rests_on: tuple[Ref, ...] = ()
     runtime: Runtime | None = None

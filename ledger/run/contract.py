@@ -7,7 +7,7 @@ became open. Every member names the position it comes from.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol, TypeVar
 
 from ledger.events import (
@@ -129,8 +129,15 @@ class Observation(ObservationRecorded):
 
     @property
     def stale_at(self) -> datetime | None:
-        """When it becomes stale; None: never."""
-        return None if self.fresh_for is None else self.observed_at + timedelta(seconds=self.fresh_for)
+        """When it becomes stale; None: never. What was seen nobody knows when was stale from the start."""
+        if self.fresh_for is None:
+            return None
+        if self.observed_at is None:
+            return datetime.min.replace(tzinfo=UTC)
+        try:
+            return self.observed_at + timedelta(seconds=self.fresh_for)
+        except OverflowError:  # longer than any calendar
+            return datetime.max.replace(tzinfo=UTC)
 
 
 class Answer(ApprovalAnswered):

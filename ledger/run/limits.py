@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Literal
 
 from ledger.commands import ClaimEffect, Command, MoveCursor
@@ -20,8 +19,7 @@ def beyond(contract: Contract, command: Command, given: Given) -> Refusal | None
         return None
     tally = contract.tally
     if limits.wall_seconds is not None:
-        end = contract.opened_at + timedelta(seconds=limits.wall_seconds)
-        if given.now >= end:
+        if (given.now - contract.opened_at).total_seconds() >= limits.wall_seconds:
             return _refusal(
                 "wall_seconds", f"the run was given {limits.wall_seconds} seconds, which are over"
             )

@@ -1,0 +1,113 @@
+"""The two kinds of streams: runs, folded into contracts, and sources, folded into what they publish."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from ledger.application.edge import Edge
+from ledger.application.stream import NOWHERE, Found, Head, Kind
+from ledger.codec import decode, decode_chain, message_digest, observation_digest
+from ledger.commands import Command, InvalidateObservation, RecordMessage
+from ledger.record import ZERO_HASH, Record
+from ledger.run.contract import Contract, by_id
+from ledger.run.decide import decide
+from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
+from ledger.run.state import FOLD, evolve, replay
+from ledger.stores.base import SnapshotRow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ledger.stores.base import StoredRow
+
+
+def load_contract(edge: Edge, run: str, *, upto: int | None = None) -> Found[Contract | None]:
+    """Read the contract of a run, now or at an earlier position; None where there is no such run."""
+    loaded = edge.store.load(edge.tenant, run, FOLD, upto=upto)
+    contract: Contract | None = None
+    size = 0
+    if loaded.snapshot is not None:
+        try:
+            contract = Contract.model_validate_json(loaded.snapshot.state)
+            size = len(loaded.snapshot.state)
+        except ValidationError:
+            # A snapshot is never more than a shortcut: one that cannot be read is as good as none.
+            tail = edge.store.read(edge.tenant, run, upto=upto)
+            return Found(replay(_chain(tail, run, 0, ZERO_HASH)))
+    at = 0 if contract is None else contract.position
+    prev = ZERO_HASH if contract is None else bytes.fromhex(contract.hash)
+    return Found(replay(_chain(loaded.tail, run, at, prev), contract), at, size)
+
+
+def _chain(rows: Sequence[StoredRow], run: str, after: int, prev: bytes) -> list[Record]:
+    return decode_chain(
+        ((row.position, row.hash, row.record) for row in rows), run=run, after=after, prev=prev
+    )
+
+
+def _run_head(contract: Contract | None) -> Head:
+    if contract is None:
+        return NOWHERE
+    return Head(contract.position, bytes.fromhex(contract.hash), contract.at, contract.terms)
+
+
+def _run_snapshot(contract: Contract | None) -> SnapshotRow:
+    assert contract is not None
+    state = contract.__pydantic_serializer__.to_json(contract, exclude_none=True)
+    return SnapshotRow(contract.position, bytes.fromhex(contract.hash), FOLD, state)
+
+
+def _run_prior(edge: Edge, run: str, contract: Contract | None, command: Command) -> Record | None:
+    """Look up what a command's key stands for, where the contract cannot tell."""
+    if contract is None:
+        return None
+    if isinstance(command, RecordMessage):
+        if contract.tally.messages == len(contract.messages) or by_id(contract.messages, command.id):
+            return None
+        digest = message_digest(run, command.id)
+    elif isinstance(command, InvalidateObservation):
+        digest = observation_digest(run, command.key)
+    else:
+        return None
+    rows = edge.store.find(edge.tenant, key=digest, limit=1)
+    if not rows:
+        return None
+    return decode(rows[0].record, rows[0].hash, run=rows[0].stream, position=rows[0].position)
+
+
+RUN: Kind[Contract | None] = Kind(
+    head=_run_head,
+    evolve=evolve,
+    decide=decide,
+    load=load_contract,
+    prior=_run_prior,
+    snapshot=_run_snapshot,
+)
+
+
+def load_source(edge: Edge, stream: str) -> Found[SourceState]:
+    """Read what a source publishes; a source nobody opened stands at position 0."""
+    state = SourceState(stream.removeprefix(PREFIX))
+    for record in _chain(edge.store.read(edge.tenant, stream), stream, 0, ZERO_HASH):
+        state = evolve_source(state, record)
+    return Found(state)
+
+
+def _source_head(state: SourceState) -> Head:
+    return Head(state.position, state.hash, state.at, None)
+
+
+def _no_prior(edge: Edge, stream: str, state: SourceState, command: Command) -> None:
+    return None
+
+
+SOURCE: Kind[SourceState] = Kind(
+    head=_source_head,
+    evolve=evolve_source,
+    decide=decide_source,
+    load=load_source,
+    prior=_no_prior,
+    is_source=True,
+)

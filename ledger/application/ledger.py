@@ -1,0 +1,329 @@
+"""The ledger of one tenant: open runs and sources, read contracts, logs and the global order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ledger import commands as c
+from ledger.application.edge import Edge
+from ledger.application.kinds import RUN, SOURCE, load_contract, load_source
+from ledger.application.query import Page, RunQuery, RunSummary
+from ledger.application.reading import at_time, follow, loaded, log, records_of
+from ledger.application.runs import Loaded, Run, build
+from ledger.application.sources import SourceHandle
+from ledger.application.stream import Context, Found, Stated, Stream
+from ledger.codec import explain
+from ledger.errors import InvalidInput, NotFound, RunNotFound
+from ledger.events import Event
+from ledger.record import Record
+from ledger.run.contract import Contract
+from ledger.run.sources import PREFIX, SourceState
+from ledger.stores.base import Blob, FullStore
+from ledger.values import Actor, Limits, Runtime, SourceId, check_id
+
+
+class Ledger:
+    """A ledger of one tenant. Threads may share it; a process that was forked off reopens its store.
+
+    Use it as a context manager, or call `close`.
+    """
+
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
+        self._sources: dict[str, Stream[SourceState]] = {}
+
+    @property
+    def tenant(self) -> str:
+        """The tenant whose runs and sources this ledger sees."""
+        return self._edge.tenant
+
+    @property
+    def store(self) -> FullStore:
+        """The store underneath, for maintenance and verification."""
+        return self._edge.store
+
+    def close(self) -> None:
+        """Release the store; a second call does nothing."""
+        self._edge.store.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def open_run(
+        self,
+        run: str,
+        goal: str,
+        *,
+        actor: Actor | None = None,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+        rests_on: Sequence[str] = (),
+        runtime: Runtime | None = None,
+        thread: str | None = None,
+        about: Sequence[str] = (),
+    ) -> Run:
+        """Open a run; the call returns once that is durable.
+
+        Opening it again with equal content is a repeat as long as nothing followed.
+
+        Raises:
+            RunExists: a run of this id was opened before: resume it, or choose another id.
+            InvalidInput: an id or a field is malformed; `path` names it.
+        """
+        command = build(
+            c.OpenRun,
+            goal=goal,
+            owner=owner,
+            labels=labels,
+            limits=limits,
+            rests_on=tuple(rests_on),
+            runtime=runtime,
+            thread=thread,
+            about=tuple(about),
+        )
+        stream = Stream(self._edge, _run_id(run), RUN, Found[Contract | None](None))
+        handle = self._handle(stream, actor, None)
+        handle.do(command)
+        return self._handle(stream, actor, 1)
+
+    def run(self, run: str, *, actor: Actor | None = None, correlation: str | None = None) -> Run:
+        """Return a handle on the present incarnation of a run. It joins the run and never resumes it.
+
+        Raises:
+            RunNotFound: no such run; asking creates none.
+        """
+        found = load_contract(self._edge, _run_id(run))
+        if found.state is None:
+            raise RunNotFound(f"no run {run!r} was opened", run=run)
+        stream = Stream(self._edge, run, RUN, found)
+        return self._handle(stream, actor, found.state.incarnation, correlation)
+
+    def source(self, source: str, *, actor: Actor | None = None) -> SourceHandle:
+        """Return a handle on a source stream, `kind:name`; it begins with what is first written to it."""
+        stream = self._source_stream(source)
+        return SourceHandle(stream, source, Context(actor or self._edge.actor))
+
+    def import_events(
+        self,
+        run: str,
+        events: Sequence[Event],
+        *,
+        expected: int,
+        actor: Actor | None = None,
+        relies_on: Mapping[str, int] | None = None,
+        blobs: Sequence[Blob] = (),
+        about: Sequence[str] = (),
+    ) -> Stated:
+        """Append events that happened elsewhere, as they are: facts are not refused.
+
+        Args:
+            run: the run; it begins with a RunOpened.
+            events: all of them are stored together, or none.
+            expected: position of the run before them; 0 where it does not exist.
+            actor: who writes.
+            relies_on: positions of source streams that the events rely on.
+            blobs: contents the events name by digest.
+            about: subjects the events are about.
+
+        Raises:
+            PositionConflict: the run does not stand at `expected`.
+            GuardMoved: a source does not stand where `relies_on` says.
+            UndecodableRecord: the events make no run, e.g. do not begin with RunOpened.
+        """
+        found = Found[Contract | None](None) if expected == 0 else load_contract(self._edge, _run_id(run))
+        stream = Stream(self._edge, _run_id(run), RUN, found)
+        for name in relies_on or {}:
+            self._open_head(name)
+        if expected:
+            stream.expect(expected)
+        context = Context(actor or self._edge.actor, about=tuple(about), blobs=tuple(blobs))
+        return stream.append(events, context, guards=relies_on)
+
+    def _handle(
+        self,
+        stream: Stream[Contract | None],
+        actor: Actor | None,
+        incarnation: int | None,
+        correlation: str | None = None,
+    ) -> Run:
+        context = Context(
+            actor or self._edge.actor,
+            correlation=correlation,
+            incarnation=incarnation,
+            sources=self._sources_of,
+        )
+        return Run(stream, context, self._load)
+
+    def _sources_of(self, command: c.Command, fresh: bool) -> Mapping[str, SourceState]:
+        """Read the source streams a command names; from then on their heads exist, for guards to hold."""
+        if not isinstance(command, c.AcceptConstraint | c.AcknowledgeRevision) or command.source is None:
+            return {}
+        source = command.source.stream
+        self._open_head(source)
+        stream = self._source_stream(source)
+        if fresh:
+            stream.catch_up()
+        return {source: stream.state}
+
+    def _source_stream(self, source: str) -> Stream[SourceState]:
+        stream = self._sources.get(source)
+        if stream is None:
+            try:
+                _SOURCE_ID.validate_python(source)
+            except ValidationError as error:
+                raise explain(error, root="source") from None
+            name = PREFIX + source
+            stream = Stream(self._edge, name, SOURCE, load_source(self._edge, name))
+            stream = self._sources.setdefault(source, stream)
+        return stream
+
+    def _open_head(self, source: str) -> None:
+        if source not in self._edge.opened_heads:
+            self._edge.store.open_head(self._edge.tenant, PREFIX + source)
+            self._edge.opened_heads.add(source)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def contract(self, run: str, at: int | datetime | None = None) -> Contract:
+        """Return the contract of a run now, at a position, or as it stood at a time.
+
+        Raises:
+            RunNotFound: no such run, or it was opened after that time.
+            InvalidInput: the run never had that position, or the time has no zone.
+        """
+        upto = at_time(self._edge, run, at) if isinstance(at, datetime) else at
+        if upto is not None and upto < 1:
+            raise InvalidInput("at: positions count from 1", path="at", reason="positions count from 1")
+        contract = load_contract(self._edge, _run_id(run), upto=upto).state
+        if contract is None:
+            raise RunNotFound(f"no run {run!r} was opened", run=run)
+        if upto is not None and contract.position < upto:
+            reason = f"run {run!r} stands at position {contract.position}"
+            raise InvalidInput(f"at: {reason}", path="at", reason=reason)
+        return contract
+
+    def log(
+        self, run: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> Iterator[Record]:
+        """Yield the records of a run in order: after < position ≤ upto, at most `limit`.
+
+        Each is verified against its hash and the one before it. They are read a page at a time.
+
+        Raises:
+            RunNotFound: no such run.
+            ChainBroken: the record is not what was written.
+        """
+        return log(self._edge, _run_id(run), after=after, upto=upto, limit=limit)
+
+    def log_source(self, source: str, *, after: int = 0) -> Iterator[Record]:
+        """Yield the records of a source stream in order.
+
+        Raises:
+            NotFound: nothing was ever published or withdrawn there.
+        """
+        records = records_of(self._edge, PREFIX + source, after=after)
+        first = next(records, None)
+        if first is None and after == 0:
+            raise NotFound(f"no source {source!r} was opened", source=source)
+        return _again(first, records)
+
+    def runs(self, query: RunQuery | None = None, **fields: Any) -> Page:
+        """List the runs that match a query, by id; `fields` are those of `RunQuery`.
+
+        Raises:
+            InvalidInput: a field is unknown or malformed.
+        """
+        if query is None:
+            try:
+                query = RunQuery(**fields)
+            except ValidationError as error:
+                raise explain(error) from None
+        found: list[RunSummary] = []
+        for name in self._run_names(query.prefix, query.after or ""):
+            contract = load_contract(self._edge, name).state
+            if contract is None or not query.matches(contract):
+                continue
+            if len(found) == query.limit:
+                return Page(tuple(found), found[-1].run)
+            found.append(RunSummary.of(contract))
+        return Page(tuple(found), None)
+
+    def _run_names(self, prefix: str, after: str) -> Iterator[str]:
+        while True:
+            page = self._edge.store.heads(self._edge.tenant, after=after, prefix=prefix, limit=200)
+            for head in page:
+                if not head.stream.startswith("$"):
+                    yield head.stream
+            if len(page) < 200:
+                return
+            after = page[-1].stream
+
+    def sources(self) -> dict[str, SourceState]:
+        """Read every source stream of the tenant, by id."""
+        found: dict[str, SourceState] = {}
+        for stream in self._edge.store.source_heads(self._edge.tenant):
+            state = load_source(self._edge, stream).state
+            found[state.source] = state
+        return found
+
+    def follow(
+        self, after: int = 0, *, live: bool = False, idle_seconds: float | None = None
+    ) -> Iterator[Record]:
+        """Yield every record of the tenant in the global order, exactly once, runs and sources alike.
+
+        Args:
+            after: `global_position` of the last record that was dealt with.
+            live: wait for more instead of ending; closing the ledger ends it.
+            idle_seconds: with `live`, end when nothing came for so long.
+        """
+        return follow(self._edge, after, live=live, idle_seconds=idle_seconds)
+
+    def blob(self, digest: str) -> bytes:
+        """Read the content behind a digest (64 hexadecimal digits).
+
+        Raises:
+            NotFound: it was never stored, or has expired.
+        """
+        content = self._edge.store.blobs(self._edge.tenant, [bytes.fromhex(digest)])
+        if not content:
+            raise NotFound(f"no content with digest {digest}", digest=digest)
+        return next(iter(content.values()))
+
+    def _load(self, contract: Contract) -> Loaded:
+        return loaded(self._edge, contract)
+
+
+_SOURCE_ID: TypeAdapter[str] = TypeAdapter(SourceId)
+
+
+def _run_id(run: str) -> str:
+    """Check the id of a run where it enters."""
+    try:
+        check_id(run)
+        if run.startswith("$"):
+            raise ValueError("ids that start with '$' are the ledger's own streams")
+    except (ValueError, AttributeError) as error:
+        raise InvalidInput(f"run: {error}", path="run", reason=str(error)) from None
+    return run
+
+
+def _again(first: Record | None, rest: Iterator[Record]) -> Iterator[Record]:
+    if first is not None:
+        yield first
+    yield from rest

@@ -1,0 +1,168 @@
+"""Reading what is stored: logs, times, the global order, and everything a stopped run needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from ledger.application.edge import Edge
+from ledger.application.runs import Loaded, content_of
+from ledger.canonical import invalid, load_text
+from ledger.codec import decode, decode_chain, effect_digest, observation_digest
+from ledger.errors import RunNotFound, StoreUnavailable
+from ledger.events import EffectReconciled, EffectSucceeded, ObservationRecorded
+from ledger.record import ZERO_HASH, Record
+from ledger.run.contract import Contract
+from ledger.stores.base import StoredRow
+from ledger.values import Payload, utc
+
+PAGE = 500
+_WAIT_SECONDS = 1.0
+
+
+def records_of(
+    edge: Edge, stream: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+) -> Iterator[Record]:
+    """Yield the records of a stream, verified, a page at a time."""
+    prev = ZERO_HASH
+    if after > 0:
+        before = edge.store.read(edge.tenant, stream, after=after - 1, limit=1)
+        if not before:
+            return
+        prev = before[0].hash
+    left = limit
+    while left is None or left > 0:
+        size = PAGE if left is None else min(PAGE, left)
+        rows = edge.store.read(edge.tenant, stream, after=after, upto=upto, limit=size)
+        places = {row.position: row.gid for row in rows}
+        chain = ((row.position, row.hash, row.record) for row in rows)
+        for record in decode_chain(chain, run=stream, after=after, prev=prev):
+            yield record._replace(global_position=places[record.position])
+            prev = record.hash
+        if len(rows) < size:
+            return
+        after = rows[-1].position
+        left = None if left is None else left - len(rows)
+
+
+def log(edge: Edge, run: str, *, after: int, upto: int | None, limit: int | None) -> Iterator[Record]:
+    """Yield the records of a run, saying at once when there is no such run."""
+    if not edge.store.read(edge.tenant, run, limit=1):
+        raise RunNotFound(f"no run {run!r} was opened", run=run)
+    return records_of(edge, run, after=after, upto=upto, limit=limit)
+
+
+def at_time(edge: Edge, run: str, moment: datetime) -> int:
+    """Find the last position at or before a moment, by bisection: times never fall along a run.
+
+    Raises:
+        RunNotFound: no such run, or it was opened later.
+        InvalidInput: the moment has no time zone.
+    """
+    try:
+        moment = utc(moment)
+    except ValueError as error:
+        raise invalid("at", str(error)) from None
+    heads = edge.store.heads(edge.tenant, prefix=run, limit=1)
+    if not heads or heads[0].stream != run:
+        raise RunNotFound(f"no run {run!r} was opened", run=run)
+    low, high = 0, heads[0].position
+    while low < high:
+        middle = (low + high + 1) // 2
+        row = edge.store.read(edge.tenant, run, after=middle - 1, limit=1)[0]
+        if _decoded(row).at <= moment:
+            low = middle
+        else:
+            high = middle - 1
+    if low == 0:
+        raise RunNotFound(f"run {run!r} was opened after {moment.isoformat()}", run=run)
+    return low
+
+
+def follow(edge: Edge, after: int, *, live: bool, idle_seconds: float | None) -> Iterator[Record]:
+    """Yield the global order from a place on."""
+    quiet_since = time.monotonic()
+    while True:
+        end = edge.store.end()
+        rows = edge.store.tail(after=after, limit=PAGE, tenant=edge.tenant)
+        for row in rows:
+            yield _decoded(row)
+        if rows:
+            after = rows[-1].gid
+            quiet_since = time.monotonic()
+        if len(rows) == PAGE:
+            continue
+        after = max(after, end)
+        if not live:
+            return
+        wait = _WAIT_SECONDS
+        if idle_seconds is not None:
+            wait = min(wait, idle_seconds - (time.monotonic() - quiet_since))
+            if wait <= 0:
+                return
+        try:
+            edge.store.wait(after, wait)
+        except StoreUnavailable:
+            return
+
+
+def loaded(edge: Edge, contract: Contract) -> Loaded:
+    """Read what a contract points at: one query for the results its cursor needs, one for contents."""
+    results = _results(edge, contract)
+    payloads = [payload for payload in results.values() if payload.json_text is None and payload.type is None]
+    wanted = [*payloads, *(message.content for message in contract.messages)]
+    contents = edge.store.blobs(
+        edge.tenant, {bytes.fromhex(payload.digest) for payload in wanted if payload.digest is not None}
+    )
+    return Loaded(
+        contract=contract,
+        results={ref: _value(payload, contents) for ref, payload in results.items()},
+        messages=tuple((message, _value(message.content, contents)) for message in contract.messages),
+    )
+
+
+def _results(edge: Edge, contract: Contract) -> dict[str, Payload]:
+    """Find the newest result of each thing the cursor needs, as of the contract's position."""
+    needs = () if contract.cursor is None else contract.cursor.needs
+    digests: dict[bytes, str] = {}
+    for ref in needs:
+        kind, _, key = ref.partition(":")
+        if kind == "effect":
+            digests[effect_digest(key)] = ref
+        elif kind == "observation":
+            digests[observation_digest(contract.run, key)] = ref
+    if not digests:
+        return {}
+    found: dict[str, Payload] = {}
+    for row in edge.store.find_all(edge.tenant, keys=digests):
+        if row.stream == contract.run and row.position > contract.position:
+            continue
+        payload = _result_of(_decoded(row))
+        if payload is not None and row.key is not None:
+            found[digests[row.key]] = payload
+    return found
+
+
+def _result_of(record: Record) -> Payload | None:
+    event = record.event
+    if isinstance(event, ObservationRecorded):
+        return event.value
+    if isinstance(event, EffectSucceeded):
+        return event.result
+    if isinstance(event, EffectReconciled) and event.found == "happened":
+        return event.result
+    return None
+
+
+def _value(payload: Payload, contents: dict[bytes, bytes]) -> Any:
+    if payload.json_text is not None:
+        return load_text(payload.json_text)
+    assert payload.digest is not None
+    return content_of(contents.get(bytes.fromhex(payload.digest)))
+
+
+def _decoded(row: StoredRow) -> Record:
+    record = decode(row.record, row.hash, run=row.stream, position=row.position)
+    return record._replace(global_position=row.gid)

@@ -1,0 +1,38 @@
+"""Effect keys: the name of an act within its lineage, from stable inputs and never from a counter or a clock.
+
+The *key* tells one intended act from another, so that a repeat of it is recognised across crashes, retries and
+successors. The *act* leaves out step and occurrence, so that the same deed under another step is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from ledger.canonical import quote
+
+_KEY_DOMAIN = b"intent-ledger.effect.v1\n"
+_ACT_DOMAIN = b"intent-ledger.act.v1\n"
+
+
+def effect_key(tenant: str, root: str, step: str | None, tool: str, occurrence: str | None, args: str) -> str:
+    """Compute the key of an act as 64 hexadecimal digits.
+
+    `root` is the first run of the lineage, `args` the canonical JSON text of the arguments. It is the SHA-256
+    of the domain and the canonical `[tenant, root, step, tool, occurrence, args]`.
+    """
+    return _digest(
+        _KEY_DOMAIN, quote(tenant), quote(root), _or_null(step), quote(tool), _or_null(occurrence), args
+    )
+
+
+def act_key(tenant: str, root: str, tool: str, args: str) -> str:
+    """Compute the digest of the act itself: `[tenant, root, tool, args]` under a domain of its own."""
+    return _digest(_ACT_DOMAIN, quote(tenant), quote(root), quote(tool), args)
+
+
+def _or_null(text: str | None) -> str:
+    return "null" if text is None else quote(text)
+
+
+def _digest(domain: bytes, *parts: str) -> str:
+    return hashlib.sha256(domain + f"[{','.join(parts)}]".encode()).hexdigest()

@@ -159,7 +159,7 @@ class IdInUse(Refused):
 
 
 class StillOpen(Refused):
-    """A run is completed once effects are settled and obligations discharged; `evidence` lists what is not."""
+    """A run is completed once effects are settled and obligations discharged; `evidence` lists the rest."""
 
     code = "still_open"
 

@@ -1,7 +1,7 @@
 """Effect keys: the name of an act within its lineage, from stable inputs and never from a counter or a clock.
 
-The *key* tells one intended act from another, so that a repeat of it is recognised across crashes, retries and
-successors. The *act* leaves out step and occurrence, so that the same deed under another step is noticed.
+The *key* tells one intended act from another, so that a repeat of it is recognised across crashes, retries
+and successors. The *act* leaves out step and occurrence, so that the same deed under another step is noticed.
 """
 
 from __future__ import annotations

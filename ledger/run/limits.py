@@ -18,11 +18,9 @@ def beyond(contract: Contract, command: Command, given: Given) -> Refusal | None
     if limits is None or command.remedy:
         return None
     tally = contract.tally
-    if limits.wall_seconds is not None:
-        if (given.now - contract.opened_at).total_seconds() >= limits.wall_seconds:
-            return _refusal(
-                "wall_seconds", f"the run was given {limits.wall_seconds} seconds, which are over"
-            )
+    elapsed = (given.now - contract.opened_at).total_seconds()
+    if limits.wall_seconds is not None and elapsed >= limits.wall_seconds:
+        return _refusal("wall_seconds", f"the run was given {limits.wall_seconds} seconds, which are over")
     if limits.steps is not None and isinstance(command, MoveCursor) and tally.steps >= limits.steps:
         return _refusal("steps", f"the run was given {limits.steps} steps, which are taken")
     if limits.effects is not None and isinstance(command, ClaimEffect) and tally.effects >= limits.effects:

@@ -177,6 +177,13 @@ class Store(Protocol):
         What a later call returns is never before what an earlier one returned: nothing is skipped.
         """
 
+    def end(self) -> int:
+        """Return the gid up to which `tail` shows everything there will ever be; 0 in an empty store.
+
+        A follower of one tenant asks first and then reads a page: one that is not full lets its cursor move
+        to what was answered here, past the records of the others.
+        """
+
     def find(
         self,
         tenant: str,
@@ -188,21 +195,24 @@ class Store(Protocol):
     ) -> list[StoredRow]:
         """Find records by exactly one of the digest columns, in global order, the newest `limit` of them."""
 
+    def find_all(self, tenant: str, *, keys: Iterable[bytes], each: int = 8) -> list[StoredRow]:
+        """Find records by several keys at once, in global order: of each key the newest `each` of them."""
+
     def heads(self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500) -> list[StreamHead]:
         """List streams by name (byte order), after a name, with their last event, a page at a time."""
+
+
+class Maintained(Protocol):
+    """What a store offers beside events: blobs, snapshots, source heads, waking, self-description."""
 
     def blobs(self, tenant: str, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Read the content of blobs by digest; those that are gone are left out."""
 
-    def close(self) -> None:
-        """Release every connection and file; a second call does nothing."""
-
-
-class Maintained(Protocol):
-    """What a store offers beside events: snapshots, source heads, waking, self-description."""
-
     def open_head(self, tenant: str, stream: str) -> int:
         """Create the head of a source stream at 0 unless it exists; return where it stands."""
+
+    def source_heads(self, tenant: str) -> dict[str, int]:
+        """List the heads of source streams with their positions."""
 
     def put_snapshot(
         self, tenant: str, stream: str, snapshot: SnapshotRow, *, keep_every: int = 1000
@@ -218,21 +228,11 @@ class Maintained(Protocol):
     def drop_snapshots(self, tenant: str | None = None) -> int:
         """Delete all snapshots, of one tenant or of all; return how many."""
 
-    def end(self) -> int:
-        """Return the gid up to which `tail` shows everything there will ever be; 0 in an empty store.
-
-        A follower of one tenant asks first and then reads a page: one that is not full lets its cursor move
-        to what was answered here, past the records of the others.
-        """
-
     def wait(self, after: int, timeout: float) -> bool:
         """Wait until a record with gid > after exists, at most `timeout` seconds; return whether one does.
 
         It is also True when the store was closed meanwhile, so that the next read says so.
         """
-
-    def source_heads(self, tenant: str) -> dict[str, int]:
-        """List the heads of source streams with their positions."""
 
     def describe(self) -> dict[str, str | int | bool]:
         """Say what the store is, its schema version and its durability settings."""
@@ -240,6 +240,9 @@ class Maintained(Protocol):
 
 class FullStore(Store, Maintained, Protocol):
     """A whole store, as the ledger uses it."""
+
+    def close(self) -> None:
+        """Release every connection and file; a second call does nothing."""
 
 
 def positions(append: Append) -> Sequence[tuple[str, int]]:

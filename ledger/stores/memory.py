@@ -88,6 +88,11 @@ class MemoryStore:
             rows = tables.digests.get((tenant, column, digest), [])
             return rows[max(len(rows) - limit, 0) :] if limit > 0 else []
 
+    def find_all(self, tenant: str, *, keys: Iterable[bytes], each: int = 8) -> list[StoredRow]:
+        with self._open() as tables:
+            found = [tables.digests.get((tenant, "key", key), [])[-max(each, 1) :] for key in set(keys)]
+        return sorted(row for rows in found for row in rows)
+
     def heads(self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500) -> list[StreamHead]:
         found: list[StreamHead] = []
         with self._open() as tables:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ledger.errors import InvalidInput
 from ledger.stores import forks
@@ -36,7 +37,7 @@ from ledger.stores.wakeup import Wakeup
 
 _NO_LIMIT = -1
 _LAST_POSITION = 2**63 - 1
-_BLOBS_A_QUERY = 500
+_DIGESTS_A_QUERY = 500
 
 
 class SQLiteStore:
@@ -131,22 +132,17 @@ class SQLiteStore:
         newest_first = self._readers.fetch(self._sql[f"find_{column}"], place)
         return list(map(StoredRow._make, reversed(newest_first)))
 
+    def find_all(self, tenant: str, *, keys: Iterable[bytes], each: int = 8) -> list[StoredRow]:
+        found = self._fetch_among("find_all", "(?), ", dict.fromkeys(keys), (tenant, max(each, 1)))
+        # The gid comes first in a row.
+        return sorted(map(StoredRow._make, found))
+
     def heads(self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500) -> list[StreamHead]:
         place = {"tenant": tenant, "after": after, "prefix": prefix, "limit": max(limit, 0)}
         return list(map(StreamHead._make, self._readers.fetch(self._sql["stream_heads"], place)))
 
     def blobs(self, tenant: str, digests: Iterable[bytes]) -> dict[bytes, bytes]:
-        wanted = list(digests)
-
-        def step(connection: sqlite3.Connection) -> dict[bytes, bytes]:
-            found: dict[bytes, bytes] = {}
-            for start in range(0, len(wanted), _BLOBS_A_QUERY):
-                some = wanted[start : start + _BLOBS_A_QUERY]
-                query = self._sql["blobs"].replace("(?)", f"({', '.join('?' * len(some))})")
-                found.update(connection.execute(query, (tenant, *some)))
-            return found
-
-        return self._readers.fetch_as_of_one_moment(step)
+        return dict(self._fetch_among("blobs", "?, ", digests, (tenant,)))
 
     def open_head(self, tenant: str, stream: str) -> int:
         place = tenant, stream
@@ -223,6 +219,23 @@ class SQLiteStore:
         self._writer.close()
         self._readers.close()
         self._wakeup.announce()
+
+    def _fetch_among(
+        self, query: str, mark: str, digests: Iterable[bytes], more: tuple[str | int, ...]
+    ) -> list[Any]:
+        """Read the rows of a query that begins with a list of digests, as of one moment."""
+        wanted = list(dict.fromkeys(digests))
+        one = mark.removesuffix(", ")
+
+        def step(connection: sqlite3.Connection) -> list[Any]:
+            found: list[Any] = []
+            for start in range(0, len(wanted), _DIGESTS_A_QUERY):
+                some = wanted[start : start + _DIGESTS_A_QUERY]
+                text = self._sql[query].replace(one, (mark * len(some)).removesuffix(", "), 1)
+                found += connection.execute(text, (*some, *more))
+            return found
+
+        return self._readers.fetch_as_of_one_moment(step)
 
     # --- forks ---------------------------------------------------------------------------------
 

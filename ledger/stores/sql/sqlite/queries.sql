@@ -118,6 +118,20 @@ WHERE tenant = :tenant AND claim = :digest
 ORDER BY gid DESC
 LIMIT :limit
 
+-- name: find_all
+-- Of each key the newest few, found through the key index one by one. The list of keys is as long as it has to be.
+WITH wanted (key) AS (VALUES (?))
+SELECT events.gid, events.tenant, events.run, events.position, events.hash, events.key, events.act,
+    events.claim, events.record
+FROM wanted
+JOIN events ON events.gid IN (
+    SELECT gid
+    FROM events
+    WHERE tenant = ? AND key = wanted.key
+    ORDER BY gid DESC
+    LIMIT ?
+)
+
 -- name: stream_heads
 -- Skip from name to name, one step down the place index each, whatever the streams hold. Names that start with
 -- the prefix stand together in byte order, so the first that does not ends the list.
@@ -174,7 +188,7 @@ DELETE FROM snapshots
 DELETE FROM snapshots WHERE tenant = ?
 
 -- name: blobs
--- The list takes as many digests as are asked for. Content kept in several classes is the same content.
+-- Likewise. Content kept in several classes is the same content.
 SELECT digest, content
 FROM blobs
-WHERE tenant = ? AND digest IN (?)
+WHERE digest IN (?) AND tenant = ?

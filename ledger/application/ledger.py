@@ -17,6 +17,7 @@ from ledger.application.reading import at_time, follow, loaded, log, records_of
 from ledger.application.runs import Loaded, Run, build
 from ledger.application.sources import SourceHandle
 from ledger.application.stream import Context, Found, Stated, Stream
+from ledger.canonical import invalid
 from ledger.codec import explain
 from ledger.errors import InvalidInput, NotFound, RunNotFound
 from ledger.events import Event
@@ -300,7 +301,11 @@ class Ledger:
         Raises:
             NotFound: it was never stored, or has expired.
         """
-        content = self._edge.store.blobs(self._edge.tenant, [bytes.fromhex(digest)])
+        try:
+            wanted = bytes.fromhex(digest)
+        except ValueError:
+            raise invalid("digest", "a digest is 64 hexadecimal digits") from None
+        content = self._edge.store.blobs(self._edge.tenant, [wanted])
         if not content:
             raise NotFound(f"no content with digest {digest}", digest=digest)
         return next(iter(content.values()))

@@ -85,8 +85,13 @@ def follow(edge: Edge, after: int, *, live: bool, idle_seconds: float | None) ->
     """Yield the global order from a place on."""
     quiet_since = time.monotonic()
     while True:
-        end = edge.store.end()
-        rows = edge.store.tail(after=after, limit=PAGE, tenant=edge.tenant)
+        try:
+            end = edge.store.end()
+            rows = edge.store.tail(after=after, limit=PAGE, tenant=edge.tenant)
+        except StoreUnavailable as error:
+            if live and error.data.get("reason") == "closed":
+                return
+            raise
         for row in rows:
             yield _decoded(row)
         if rows:
@@ -102,10 +107,7 @@ def follow(edge: Edge, after: int, *, live: bool, idle_seconds: float | None) ->
             wait = min(wait, idle_seconds - (time.monotonic() - quiet_since))
             if wait <= 0:
                 return
-        try:
-            edge.store.wait(after, wait)
-        except StoreUnavailable:
-            return
+        edge.store.wait(after, wait)
 
 
 def loaded(edge: Edge, contract: Contract) -> Loaded:

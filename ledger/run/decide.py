@@ -25,7 +25,7 @@ from ledger.run import (
     reviews,
 )
 from ledger.run.contract import Contract
-from ledger.run.decision import Decision, Given, Refusal
+from ledger.run.decision import Decision, Given, Refusal, not_for_agents
 
 RULES: dict[type[c.Command], Callable[[Contract, Any, Given], Decision]] = {
     c.SuspendRun: lifecycle.suspend,
@@ -58,12 +58,9 @@ RULES: dict[type[c.Command], Callable[[Contract, Any, Given], Decision]] = {
 
 def decide(contract: Contract | None, command: c.Command, given: Given) -> Decision:
     """Decide a command on a run; None is a run that was never opened."""
-    if given.actor.kind == "agent" and c.forbidden_to_agents(command):
-        return Refusal(
-            "not_for_agents",
-            f"{command.name} is for people and services, not for {given.actor.id}",
-            evidence={"command": command.name, "actor": given.actor.id},
-        )
+    barred = not_for_agents(command, given)
+    if barred is not None:
+        return barred
     if isinstance(command, c.OpenRun):
         return lifecycle.open_(contract, command, given)
     if contract is None:

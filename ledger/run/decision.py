@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ledger.commands import Command, forbidden_to_agents
 from ledger.events import Event
 from ledger.record import Record
 from ledger.values import Actor
@@ -73,6 +74,17 @@ def admitted(*events: Event) -> Admitted:
 def stands_at(position: int) -> Admitted:
     """Admit a repeat: the same statement stands at this position."""
     return Admitted((), position=position)
+
+
+def not_for_agents(command: Command, given: Given) -> Refusal | None:
+    """Refuse an agent what is for people and services only."""
+    if given.actor.kind != "agent" or not forbidden_to_agents(command):
+        return None
+    return Refusal(
+        "not_for_agents",
+        f"{command.name} is for people and services, not for {given.actor.id}",
+        evidence={"command": command.name, "actor": given.actor.id},
+    )
 
 
 def not_open(kind: str, id: str) -> Refusal:

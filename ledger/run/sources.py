@@ -12,7 +12,17 @@ from datetime import datetime
 from ledger.commands import Command, OpenSource, PublishRevision, WithdrawAtSource
 from ledger.events import ConstraintWithdrawnAtSource, Event, SourceOpened, SourceRevised
 from ledger.record import Record
-from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at
+from ledger.run.decision import (
+    Admitted,
+    Decision,
+    Given,
+    Refusal,
+    admitted,
+    id_in_use,
+    not_for_agents,
+    not_open,
+    stands_at,
+)
 from ledger.values import Published, Rule
 
 PREFIX = "$source:"
@@ -109,6 +119,9 @@ def _take_out(state: SourceState, gone: list[Gone]) -> SourceState:
 
 def decide_source(state: SourceState, command: Command, given: Given) -> Decision:
     """Decide a command that speaks to a source stream."""
+    barred = not_for_agents(command, given)
+    if barred is not None:
+        return barred
     if isinstance(command, OpenSource):
         return _open(state, command)
     by = command.by if isinstance(command, PublishRevision | WithdrawAtSource) else None

@@ -188,7 +188,7 @@ DELETE FROM snapshots
 DELETE FROM snapshots WHERE tenant = ?
 
 -- name: blobs
--- Likewise. Content kept in several classes is the same content.
+-- The list of digests is as long as it has to be. Content kept in several classes is the same content.
 SELECT digest, content
 FROM blobs
 WHERE digest IN (?) AND tenant = ?

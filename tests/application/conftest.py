@@ -1,0 +1,55 @@
+"""Ledgers in memory and on SQLite, with a clock that stands until it is set."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ledger import Actor, Ledger
+from ledger.application.edge import Edge
+from ledger.application.opening import open_store
+from ledger.stores.base import FullStore
+
+
+class SetClock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def tick(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FullStore]:
+    store = open_store(":memory:" if request.param == "memory" else tmp_path / "ledger.db")
+    yield store
+    store.close()
+
+
+OpenLedger = Callable[..., Ledger]
+
+
+@pytest.fixture
+def open_on(store: FullStore, clock: SetClock) -> OpenLedger:
+    """Open another ledger on the same store."""
+
+    def open_one(tenant: str = "default", store: FullStore = store) -> Ledger:
+        return Ledger(Edge(store, tenant, Actor("service:tests"), clock, pause=lambda attempt: None))
+
+    return open_one
+
+
+@pytest.fixture
+def ledger(open_on: OpenLedger) -> Ledger:
+    return open_on()

@@ -26,6 +26,7 @@ def open_ledger(
     clock: Clock = system_clock,
     ids: Callable[[], str] = new_id,
     busy_seconds: float = 10.0,
+    create: bool = True,
     unsafe: bool = False,
 ) -> Ledger:
     """Open a ledger, creating its tables where there are none.
@@ -37,6 +38,7 @@ def open_ledger(
         clock: returns the present moment in UTC.
         ids: returns a fresh event id.
         busy_seconds: how long to wait for another process that writes.
+        create: make the file where there is none; without it that is StoreUnavailable, reason `missing`.
         unsafe: accept a database that could lose what was acknowledged.
 
     Raises:
@@ -49,18 +51,34 @@ def open_ledger(
         check_id(tenant)
     except ValueError as error:
         raise invalid("tenant", str(error)) from None
-    store = open_store(url, busy_seconds=busy_seconds, unsafe=unsafe)
+    store = open_store(url, busy_seconds=busy_seconds, create=create, unsafe=unsafe)
     return Ledger(Edge(store, tenant, actor or local_actor(), clock, ids))
 
 
-def open_store(url: str | Path, *, busy_seconds: float = 10.0, unsafe: bool = False) -> FullStore:
+def open_store(
+    url: str | Path, *, busy_seconds: float = 10.0, create: bool = True, unsafe: bool = False
+) -> FullStore:
     """Open the store behind an address; see `open_ledger`."""
-    address = str(url)
-    if address == MEMORY:
+    path = file_of(url)
+    if path is None:
         from ledger.stores.memory import MemoryStore
 
         log.warning("a :memory: ledger forgets everything when the process ends")
         return MemoryStore()
+    from ledger.stores.sqlite import SQLiteStore
+
+    return SQLiteStore(path, busy_seconds=busy_seconds, create=create, unsafe=unsafe)
+
+
+def file_of(url: str | Path) -> Path | None:
+    """Return the SQLite file an address names; None: it names memory.
+
+    Raises:
+        InvalidInput: it names neither.
+    """
+    address = str(url)
+    if address == MEMORY:
+        return None
     scheme = re.match(r"([a-z][a-z0-9+]*):/", address)
     if scheme is not None:
         if scheme[1] != "sqlite":
@@ -68,6 +86,4 @@ def open_store(url: str | Path, *, busy_seconds: float = 10.0, unsafe: bool = Fa
         address = re.sub(r"^sqlite:/(//)?", "", address)
     if not address.strip():
         raise invalid("url", "an address is a file path (SQLite) or :memory:")
-    from ledger.stores.sqlite import SQLiteStore
-
-    return SQLiteStore(address, busy_seconds=busy_seconds, unsafe=unsafe)
+    return Path(address)

@@ -1,0 +1,297 @@
+"""Given, when, then: state what a run decides and what its contract then says, without a store.
+
+    >>> from ledger.commands import CloseRun, DischargeObligation
+    >>> from ledger.events import ObligationDischarged, ObligationOpened, RunOpened
+    >>> from ledger.testing import given
+    >>> promised = given(
+    ...     RunOpened(goal="Refund order 17"),
+    ...     ObligationOpened(id="tell", owed_to="customer:17", text="Mail the customer"),
+    ... )
+    >>> refused = promised.when(CloseRun(outcome="completed")).then_refused("still_open")
+    >>> done = promised.when(DischargeObligation(id="tell", evidence="mail 42")).then(
+    ...     ObligationDischarged(id="tell", evidence="mail 42")
+    ... )
+    >>> done.contract.obligations
+    ()
+    >>> [obligation.id for obligation in done.upto(2).contract.obligations]
+    ['tell']
+
+Every step returns a new frozen value, so that a history can be the beginning of many. What is given goes
+through the bytes of the record, as it would in a ledger, and is not decided: a history may hold what no
+command yields yet.
+
+Source of the idea: Emmett's and Commanded's specifications of deciders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
+
+from ledger.codec import decode, encode
+from ledger.commands import Command
+from ledger.events import Event
+from ledger.record import ZERO_HASH, Envelope, Record
+from ledger.run.contract import Contract
+from ledger.run.decide import decide
+from ledger.run.decision import Admitted, Decision, Given, Refusal
+from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
+from ledger.run.state import evolve
+from ledger.values import Actor
+
+__all__ = ["START", "Clock", "Decided", "History", "given", "given_source", "seal"]
+
+START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""When histories begin that say nothing else."""
+
+_TESTER = Actor("service:test")
+_ANYWHERE: Final = -1
+
+S = TypeVar("S")
+
+
+class Clock:
+    """A clock that stands still until it is set: pass it where a ledger takes its clock."""
+
+    def __init__(self, now: datetime = START) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def tick(self, seconds: float = 1) -> datetime:
+        """Move on by some seconds, or back; return the time it is then."""
+        self.now += timedelta(seconds=seconds)
+        return self.now
+
+
+class _Kind(NamedTuple, Generic[S]):
+    """How a kind of stream is folded and decided."""
+
+    evolve: Callable[[S, Record], S]
+    decide: Callable[[S, Command, Given], Decision]
+
+
+_RUN: _Kind[Contract | None] = _Kind(evolve, decide)
+_SOURCE: _Kind[SourceState] = _Kind(evolve_source, decide_source)
+
+
+@dataclass(frozen=True, slots=True)
+class History(Generic[S]):
+    """What happened in one stream so far, and who is about to ask what at which moment."""
+
+    stream: str
+    """Id of the run, or `$source:…`."""
+    state: S
+    """The fold of all records: a Contract (None before the first event) or a SourceState."""
+    kind: _Kind[S] = field(repr=False)
+    start: S = field(repr=False)
+    """The state before the first record."""
+    tenant: str = "default"
+    records: tuple[Record, ...] = ()
+    now: datetime = START
+    actor: Actor = _TESTER
+    sources: Mapping[str, SourceState] = field(default_factory=dict)
+
+    @property
+    def contract(self) -> Contract:
+        """The contract, where the stream is a run that was opened."""
+        if not isinstance(self.state, Contract):
+            raise AssertionError(f"{self.stream!r} has no contract: {self.state!r}")
+        return self.state
+
+    @property
+    def position(self) -> int:
+        """Position of the last record; 0 where there is none."""
+        return len(self.records)
+
+    # --- what else is given ----------------------------------------------------------------------
+
+    def at(self, now: datetime) -> History[S]:
+        """Set the clock."""
+        return replace(self, now=now)
+
+    def later(self, **span: float) -> History[S]:
+        """Move the clock on, by what `timedelta` takes: `later(hours=2)`."""
+        return replace(self, now=self.now + timedelta(**span))
+
+    def by(self, actor: Actor | str) -> History[S]:
+        """Let somebody else write and ask from here on."""
+        return replace(self, actor=Actor(actor) if isinstance(actor, str) else actor)
+
+    def beside(self, *sources: History[SourceState]) -> History[S]:
+        """Let source streams stand beside the run; one that is not named was never opened."""
+        return replace(
+            self, sources={**self.sources, **{other.state.source: other.state for other in sources}}
+        )
+
+    def also(self, *events: Event) -> History[S]:
+        """Add events at the time the clock shows."""
+        state, records = self.state, self.records
+        for event in events:
+            terms = state.terms if isinstance(state, Contract) and event.binds_terms else None
+            before = records[-1] if records else None
+            envelope = Envelope(
+                tenant=self.tenant,
+                run=self.stream,
+                position=len(records) + 1,
+                prev=ZERO_HASH if before is None else before.hash,
+                id=f"event-{len(records) + 1}",
+                at=self.now if before is None else max(self.now, before.at),
+                actor=self.actor,
+                terms=terms,
+            )
+            record = _through_bytes(event, envelope)
+            state = self.kind.evolve(state, record)
+            records = (*records, record)
+        return replace(self, state=state, records=records)
+
+    def upto(self, place: int | datetime) -> History[S]:
+        """Go back to a position, or to the last one at or before a moment."""
+        kept = tuple(
+            record
+            for record in self.records
+            if (record.at if isinstance(place, datetime) else record.position) <= place  # type: ignore[operator]
+        )
+        state = self.start
+        for record in kept:
+            state = self.kind.evolve(state, record)
+        now = kept[-1].at if kept else self.now
+        return replace(self, state=state, records=kept, now=now)
+
+    # --- what is asked ---------------------------------------------------------------------------
+
+    def when(
+        self,
+        command: Command,
+        *,
+        incarnation: int | None = None,
+        prior: Record | None = None,
+        earlier: Iterable[Event] = (),
+    ) -> Decided[S]:
+        """Decide a command.
+
+        Args:
+            command: the request or report.
+            incarnation: which one the caller belongs to; None: the present one.
+            prior: the newest event under the command's key that the contract no longer holds.
+            earlier: what the command yielded before a guard moved.
+        """
+        source = getattr(command, "source", None)
+        unopened = {} if source is None else {source.stream: SourceState(source.stream)}
+        asked = Given(
+            actor=self.actor,
+            now=self.now,
+            run=self.stream,
+            incarnation=incarnation,
+            prior=prior,
+            sources={**unopened, **self.sources},
+            earlier=tuple(earlier),
+        )
+        return Decided(self, command, self.kind.decide(self.state, command, asked))
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Generic[S]):
+    """What became of a command."""
+
+    history: History[S]
+    """What it was decided on."""
+    command: Command
+    decision: Decision
+
+    @property
+    def after(self) -> History[S]:
+        """The history with what the decision appends, be it admitted or refused."""
+        return self.history.also(*self.decision.events)
+
+    def then(self, *events: Event) -> History[S]:
+        """Expect that the command yields exactly these events; return the history with them."""
+        __tracebackhide__ = True
+        if not isinstance(self.decision, Admitted) or self.decision.events != events or not events:
+            self._fail("events " + _listed(events))
+        return self.after
+
+    def then_stands_at(self, position: int) -> History[S]:
+        """Expect that the same was stated at this position already, so that nothing is appended."""
+        __tracebackhide__ = True
+        decision = self.decision
+        if not isinstance(decision, Admitted) or decision.events or decision.position != position:
+            self._fail(f"that it stands at position {position}")
+        return self.history
+
+    def then_refused(
+        self, rule: str, *, position: int | None = _ANYWHERE, events: Iterable[Event] = ()
+    ) -> History[S]:
+        """Expect a refusal by this rule, e.g. `"not_open"`; return the history with what it records.
+
+        Args:
+            rule: stable code of the rule.
+            position: of the event it rests on, where that matters.
+            events: what is appended although the command is refused, e.g. the suspension at a limit.
+        """
+        __tracebackhide__ = True
+        decision, recorded = self.decision, tuple(events)
+        if (
+            not isinstance(decision, Refusal)
+            or decision.rule != rule
+            or decision.events != recorded
+            or position not in (_ANYWHERE, decision.position)
+        ):
+            place = "" if position == _ANYWHERE else f" resting on position {position}"
+            self._fail(f"the refusal {rule}{place} recording {_listed(recorded)}")
+        return self.after
+
+    def _fail(self, expected: str) -> NoReturn:
+        __tracebackhide__ = True
+        raise AssertionError(
+            f"{self.command!r}\non {self.history.stream!r} at position {self.history.position}\n"
+            f"expected {expected}\nbut was {_told(self.decision)}"
+        )
+
+
+def given(
+    *events: Event,
+    run: str = "run-1",
+    tenant: str = "default",
+    actor: Actor | str = _TESTER,
+    at: datetime = START,
+    sources: Iterable[History[SourceState]] = (),
+) -> History[Contract | None]:
+    """Begin with the events of a run; without any it was never opened."""
+    history: History[Contract | None] = History(run, None, _RUN, None, tenant, now=at)
+    return history.by(actor).beside(*sources).also(*events)
+
+
+def given_source(
+    source: str, *events: Event, actor: Actor | str = _TESTER, at: datetime = START
+) -> History[SourceState]:
+    """Begin with the events of a source stream, `kind:name`; without any nobody opened it."""
+    state = SourceState(source)
+    history: History[SourceState] = History(PREFIX + source, state, _SOURCE, state, now=at)
+    return history.by(actor).also(*events)
+
+
+def seal(*events: Event, **more: Any) -> tuple[Record, ...]:
+    """Turn the events of a run into the chained records that a ledger would hold; `more` as `given` takes."""
+    return given(*events, **more).records
+
+
+def _through_bytes(event: Event, envelope: Envelope) -> Record:
+    row = encode(event, envelope)
+    return decode(row.record, row.hash, run=envelope.run, position=envelope.position)
+
+
+def _listed(events: Iterable[Event]) -> str:
+    return "".join(f"\n  {event!r}" for event in events) or "none"
+
+
+def _told(decision: Decision) -> str:
+    if isinstance(decision, Refusal):
+        place = "" if decision.position is None else f" resting on position {decision.position}"
+        return f"refused by {decision.rule}{place} ({decision.message}), recording {_listed(decision.events)}"
+    if decision.events:
+        return "events " + _listed(decision.events)
+    return f"a repeat of position {decision.position}"

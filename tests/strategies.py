@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
@@ -275,8 +276,8 @@ def _annotated(kind: Any, metadata: tuple[Any, ...], words: Vocabulary) -> Strat
     if typing.get_origin(kind) is tuple:
         fewest = next((bound.min_length for bound in bounds if isinstance(bound, MinLen)), 0)
         return st.lists(of(typing.get_args(kind)[0], words), min_size=fewest, max_size=fewest + 2).map(tuple)
-    if kind is str:
-        return of(str, words)
+    if kind in (str, bool):
+        return of(kind, words)
     raise LookupError(f"no strategy for {kind!r} with {metadata!r}")
 
 
@@ -315,8 +316,9 @@ def _renew(session: str | None, **fields: Any) -> RenewAuthority:
     return RenewAuthority(session=session, **fields)
 
 
-def _foreign(topic: str, **fields: Any) -> ForeignRecorded:
-    return ForeignRecorded(topic=topic.replace("\0", ""), **fields)
+def _foreign(topic: str, state: str, **fields: Any) -> ForeignRecorded:
+    written = b64encode(state.encode()).decode()
+    return ForeignRecorded(topic=topic.replace("\0", ""), state=written, **fields)
 
 
 _SHAPES: dict[type[BaseModel], Callable[..., Any]] = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ledger.commands import MakeAssumption, RefuteAssumption
 from ledger.events import AssumptionMade, AssumptionRefuted
 from ledger.record import Record
-from ledger.run.contract import Assumption, Contract, Refutation, by_id, rested_on, states
+from ledger.run.contract import Assumption, Contract, Refutation, by_id, states
 from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at
-from ledger.run.fold import Changes, placed, replaced
+from ledger.run.fold import Changes, placed, put, replaced
 
 
 def made(contract: Contract, event: AssumptionMade, record: Record) -> Changes:
-    return {"assumptions": (*contract.assumptions, placed(Assumption, event, record, refuted=None))}
+    return {"assumptions": put(contract.assumptions, placed(Assumption, event, record, refuted=None))}
 
 
 def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Changes:
@@ -21,19 +21,6 @@ def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Cha
     refutation = Refutation(at=record.at, by=event.by, evidence=event.evidence, position=record.position)
     new = old.model_copy(update={"refuted": refutation})
     return {"assumptions": replaced(contract.assumptions, old, new)}
-
-
-def settled(contract: Contract) -> Contract:
-    """Let go of refuted assumptions that nothing open rests on any more."""
-    if not any(item.refuted for item in contract.assumptions):
-        return contract
-    rested = rested_on(contract)
-    kept = tuple(a for a in contract.assumptions if a.refuted is None or f"assumption:{a.id}" in rested)
-    return (
-        contract.model_copy(update={"assumptions": kept})
-        if len(kept) < len(contract.assumptions)
-        else contract
-    )
 
 
 def make(contract: Contract, command: MakeAssumption, given: Given) -> Decision:

@@ -10,13 +10,14 @@ from ledger.events import AuthorityGranted, AuthorityRenewed, AuthorityRevoked
 from ledger.record import Record
 from ledger.run.contract import Contract, Grant, by_id, states
 from ledger.run.decision import Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at
-from ledger.run.fold import Changes, add_amounts, placed, replaced, take_amounts
+from ledger.run.fold import Changes, add_amounts, placed, put, replaced, take_amounts
 
 Amounts = Mapping[str, Decimal] | None
 
 
 def granted(contract: Contract, event: AuthorityGranted, record: Record) -> Changes:
-    return {"grants": (*contract.grants, placed(Grant, event, record, reserved=None, spent=None))}
+    view = placed(Grant, event, record, renewed_at=None, reserved=None, spent=None)
+    return {"grants": put(contract.grants, view)}
 
 
 def renewed(contract: Contract, event: AuthorityRenewed, record: Record) -> Changes:
@@ -25,10 +26,11 @@ def renewed(contract: Contract, event: AuthorityRenewed, record: Record) -> Chan
         return {}
     new = old.model_copy(
         update={
-            "budget": add_amounts(old.budget, event.add_budget),
+            # What has no bound gets none by adding to it.
+            "budget": None if old.budget is None else add_amounts(old.budget, event.add_budget),
             "expires_at": event.expires_at or old.expires_at,
+            "renewed_at": record.position,
             "session": event.session or old.session,
-            "position": record.position,
         }
     )
     return {"grants": replaced(contract.grants, old, new)}
@@ -91,13 +93,16 @@ def renew(contract: Contract, command: RenewAuthority, given: Given) -> Decision
     old = by_id(contract.grants, command.id)
     if old is None:
         return not_open("grant", command.id)
-    if command.expires_at is not None and old.expires_at is not None and command.expires_at < old.expires_at:
+    narrower = _narrower(old, command)
+    if narrower is not None:
         return Refusal(
             "authority_exceeded",
-            f"grant {command.id!r} already lasts until {old.expires_at}; a renewal cannot shorten it",
+            f"grant {command.id!r} {narrower}",
             position=old.position,
             evidence={"kind": "grant", "id": command.id},
         )
+    if not command.add_budget and _lasts_so(old, command):
+        return stands_at(old.renewed_at or old.position)
     return admitted(
         AuthorityRenewed(
             add_budget=command.add_budget,
@@ -108,6 +113,23 @@ def renew(contract: Contract, command: RenewAuthority, given: Given) -> Decision
             session=command.session,
         )
     )
+
+
+def _narrower(old: Grant, command: RenewAuthority) -> str | None:
+    """Say in what the grant would shrink, or None."""
+    end = command.expires_at
+    if end is not None and (old.expires_at is None or end < old.expires_at):
+        until = "for ever" if old.expires_at is None else f"until {old.expires_at}"
+        return f"lasts {until}; a renewal cannot shorten it"
+    if command.add_budget and old.budget is None:
+        return "has no bound; a renewal cannot set one"
+    if command.session is not None and old.session is None:
+        return "holds in any session; a renewal cannot bind it to one"
+    return None
+
+
+def _lasts_so(old: Grant, command: RenewAuthority) -> bool:
+    return command.expires_at in (None, old.expires_at) and command.session in (None, old.session)
 
 
 def revoke(contract: Contract, command: RevokeAuthority, given: Given) -> Decision:

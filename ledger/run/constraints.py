@@ -6,9 +6,20 @@ from ledger.commands import AcceptConstraint, AcknowledgeRevision, WithdrawConst
 from ledger.events import ConstraintAccepted, ConstraintWithdrawn, RevisionAcknowledged
 from ledger.record import Record
 from ledger.run.contract import Constraint, Contract, SourceSeen, by_id, states
-from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at
-from ledger.run.fold import Changes, replaced, without
+from ledger.run.decision import (
+    Admitted,
+    Decision,
+    Given,
+    Refusal,
+    admitted,
+    id_in_use,
+    is_agent,
+    not_open,
+    stands_at,
+)
+from ledger.run.fold import Changes, put
 from ledger.run.sources import SourceState
+from ledger.run.strictness import is_as_strict
 
 # Where a source stands and what is superseded are found out while deciding; the rest is the statement.
 _FOUND_OUT = frozenset({"change", "published", "source", "source_position", "supersedes"})
@@ -16,39 +27,54 @@ _FOUND_OUT = frozenset({"change", "published", "source", "source_position", "sup
 
 def accepted(contract: Contract, event: ConstraintAccepted, record: Record) -> Changes:
     view = Constraint.model_construct(**event.__dict__, accepted_at=record.at, position=record.position)
-    old = by_id(contract.constraints, event.id)
-    changes: Changes = {
-        "constraints": (*contract.constraints, view)
-        if old is None
-        else replaced(contract.constraints, old, view)
-    }
-    if event.source is not None:
-        changes["sources"] = _seen(
-            contract, event.source.stream, event.source_position or 0, event.source.revision
-        )
-    return changes
+    constraints = put(contract.constraints, view)
+    return {"constraints": constraints, "sources": _followed(constraints, contract.sources, newest=view)}
 
 
 def withdrawn(contract: Contract, event: ConstraintWithdrawn, record: Record) -> Changes:
     left = tuple(item for item in contract.constraints if item.id != event.id)
-    sources = {item.source.stream for item in left if item.source is not None}
-    return {
-        "constraints": left,
-        "sources": tuple(seen for seen in contract.sources if seen.source in sources),
-    }
+    return {"constraints": left, "sources": _followed(left, contract.sources)}
 
 
 def acknowledged(contract: Contract, event: RevisionAcknowledged, record: Record) -> Changes:
-    return {"sources": _seen(contract, event.source.stream, event.source_position, event.source.revision)}
+    """What is acknowledged counts for every constraint of the source that is in force now."""
+    new = SourceSeen(
+        position=event.source_position,
+        revision=event.source.revision,
+        source=event.source.stream,
+        stated_at=record.position,
+    )
+    seen = tuple(item for item in contract.sources if item.source != new.source)
+    return {"sources": _followed(contract.constraints, (*seen, new))}
 
 
-def _seen(contract: Contract, source: str, position: int, revision: str | None) -> tuple[SourceSeen, ...]:
-    old = next((seen for seen in contract.sources if seen.source == source), None)
-    if old is not None and old.position > position:
-        return contract.sources
-    new = SourceSeen(position=position, revision=revision, source=source)
-    kept = contract.sources if old is None else without(contract.sources, old)
-    return (*kept, new)
+def _followed(
+    constraints: tuple[Constraint, ...], seen: tuple[SourceSeen, ...], newest: Constraint | None = None
+) -> tuple[SourceSeen, ...]:
+    """Find how far each source was followed: as far as for that constraint of it looked at longest ago.
+
+    What was seen before speaks of all constraints but the newest.
+    """
+    before = {item.source: item for item in seen}
+    found: dict[str, SourceSeen] = {}
+    for constraint in constraints:
+        source = constraint.source
+        if source is None:
+            continue
+        own = SourceSeen(
+            position=constraint.source_position or 0,
+            revision=source.revision,
+            source=source.stream,
+            stated_at=constraint.position,
+        )
+        earlier = own if constraint is newest else before.get(own.source, own)
+        latest = max(own, earlier, key=_place)
+        found[own.source] = min(found.get(own.source, latest), latest, key=_place)
+    return tuple(found.values())
+
+
+def _place(seen: SourceSeen) -> int:
+    return seen.position
 
 
 def accept(contract: Contract, command: AcceptConstraint, given: Given) -> Decision:
@@ -61,10 +87,14 @@ def accept(contract: Contract, command: AcceptConstraint, given: Given) -> Decis
     old = by_id(contract.constraints, command.id)
     event = _acceptance(command, source, old, given)
     if old is not None:
-        if states(old, event, but=_FOUND_OUT) and _same_source(old, event):
+        same = states(old, event, but=_FOUND_OUT) and _same_source(old, event)
+        # What was only claimed may since have been published: who names a change means to state that.
+        if same and (command.change is None or old.published == event.published):
             return stands_at(old.position)
         if command.change is None:
             return id_in_use("constraint", command.id, old.position)
+        if is_agent(given.actor) and not is_as_strict(event, old):
+            return _relaxed(command, old, given)
     elif command.change is not None:
         return not_open("constraint", command.id)
     guards = {} if source is None else {source.source: source.position}
@@ -96,6 +126,16 @@ def _acceptance(
         text=command.text,
         valid_from=command.valid_from,
         valid_until=command.valid_until,
+    )
+
+
+def _relaxed(command: AcceptConstraint, old: Constraint, given: Given) -> Refusal:
+    return Refusal(
+        "not_for_agents",
+        f"{given.actor.id} calls it {command.change}, but {command.id!r} would bind less than before; "
+        "relaxing is for people and services",
+        position=old.position,
+        evidence={"command": command.name, "actor": given.actor.id, "id": command.id},
     )
 
 
@@ -159,8 +199,8 @@ def withdraw(contract: Contract, command: WithdrawConstraint, given: Given) -> D
 def acknowledge(contract: Contract, command: AcknowledgeRevision, given: Given) -> Decision:
     """Acknowledge where a source stands now; the append fails if it moves meanwhile."""
     source = given.sources[command.source.stream]
-    known = any(c.source is not None and c.source.stream == source.source for c in contract.constraints)
-    if not known:
+    seen = next((seen for seen in contract.sources if seen.source == source.source), None)
+    if seen is None:
         return not_open("constraint of source", source.source)
     if source.position == 0:
         return not_open("source", source.source)
@@ -174,12 +214,40 @@ def acknowledge(contract: Contract, command: AcknowledgeRevision, given: Given) 
                 "source_position": source.position,
             },
         )
-    seen = next((seen for seen in contract.sources if seen.source == source.source), None)
-    if seen is not None and seen.position == source.position:
-        # The run stands where the source stands: there is nothing new to acknowledge.
-        return stands_at(contract.position)
+    if seen.position == source.position:
+        return stands_at(seen.stated_at)
+    fallen = _fallen(contract, source, given)
+    if fallen is not None:
+        return fallen
     pointer = command.source.model_copy(update={"revision": source.revision})
     event = RevisionAcknowledged(
         by=command.by, reason=command.reason, source=pointer, source_position=source.position
     )
     return Admitted((event,), {source.source: source.position})
+
+
+def _fallen(contract: Contract, source: SourceState, given: Given) -> Refusal | None:
+    """Refuse to acknowledge away what the source withdrew or, for an agent, what it reworded."""
+    for constraint in contract.constraints:
+        pointer = constraint.source
+        if pointer is None or pointer.stream != source.source:
+            continue
+        id = pointer.item or constraint.id
+        gone, item = source.gone(id), source.item(id)
+        reworded = item is not None and (item.text, item.rule) != (constraint.text, constraint.rule)
+        evidence = {"source": source.source, "id": constraint.id, "source_position": source.position}
+        if gone is not None:
+            return Refusal(
+                "contract_changed",
+                f"{source.source} withdrew {id!r}, on which {constraint.id!r} rests",
+                position=constraint.position,
+                evidence={**evidence, "source_position": gone.position, "change": "withdrawn"},
+            )
+        if constraint.published and reworded and is_agent(given.actor):
+            return Refusal(
+                "not_for_agents",
+                f"{source.source} reworded {id!r}: an agent accepts the new text, a person may let it stand",
+                position=constraint.position,
+                evidence={**evidence, "change": "reworded"},
+            )
+    return None

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Literal, Protocol, TypeVar
+from decimal import Decimal
+from typing import Annotated, Literal, Protocol, TypeVar
+
+from pydantic import AfterValidator, PlainSerializer
 
 from ledger.events import (
     ApprovalAnswered,
@@ -29,12 +32,14 @@ from ledger.record import FORMAT, TermsMark
 from ledger.values import (
     Amounts,
     Count,
+    FrozenMap,
     Id,
     Instant,
     Labels,
     Limits,
     Outcome,
     Party,
+    Payload,
     Position,
     Recovery,
     Ref,
@@ -51,6 +56,15 @@ from ledger.values import (
 
 WINDOW = 64
 """How many of the latest messages, and of the observations nothing rests on, a contract holds."""
+
+Totals = Annotated[
+    dict[
+        str,
+        Annotated[Decimal, PlainSerializer(lambda value: f"{value:f}", return_type=str, when_used="json")],
+    ],
+    AfterValidator(lambda members: FrozenMap(sorted(members.items()))),
+]
+"""Sums of amounts by unit; they may have more digits than one amount."""
 
 
 class Goal(Value):
@@ -111,11 +125,14 @@ class Grant(AuthorityGranted):
     """An authority that was granted and not revoked. Whether it lapsed depends on the time."""
 
     at: Instant
+    budget: Totals | None = None
+    """As granted, with what renewals added."""
     position: Position
-    """Of the grant, or of its last renewal."""
-    reserved: Amounts | None = None
+    renewed_at: Position | None = None
+    """Position of the last renewal."""
+    reserved: Totals | None = None
     """Set aside for effects whose outcome is open, by unit."""
-    spent: Amounts | None = None
+    spent: Totals | None = None
     """Cost of effects that are done, by unit."""
 
 
@@ -210,12 +227,18 @@ class Summary(MessagesSummarised):
 
 
 class SourceSeen(Value):
-    """How far the run has followed a source of its constraints."""
+    """How far the run has followed a source of its constraints.
+
+    What the source said later, nobody has looked at for all of them: one that was accepted long ago may
+    have been reworded or withdrawn since, although another was accepted yesterday.
+    """
 
     position: Count
     """Position of the source stream."""
     revision: Id | None = None
     source: SourceId
+    stated_at: Position
+    """Position of the run where that was said."""
 
 
 class Suspension(Value):
@@ -244,6 +267,8 @@ class Closing(Value):
     outcome: Outcome
     position: Position
     reason: Text | None = None
+    result: Payload | None = None
+    """A long one is named by its digest."""
     successor: RunId | None = None
     unsettled: tuple[Sha256, ...] = ()
 
@@ -303,6 +328,8 @@ class Contract(Value):
     review: Review | None = None
     run: RunId
     runtime: Runtime | None = None
+    runtime_position: Position | None = None
+    """Where that was said."""
     sources: tuple[SourceSeen, ...] = ()
     summary: Summary | None = None
     suspended: Suspension | None = None

@@ -1,17 +1,16 @@
 """The one place where commands are decided: from the contract, the command and what is given, to events.
 
 Decided in this order: who may ask at all, whether the run exists, whether this handle was superseded, whether
-the run is open, whether a limit is reached; then the rule of the command itself. Reports pass straight to
-their rule.
+the run is open; then the rule of the command itself, and whether what it would add goes beyond a limit.
+Reports pass straight to their rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from ledger import commands as c
+from ledger import events as e
 from ledger.run import (
     assumptions,
     authority,
@@ -25,35 +24,45 @@ from ledger.run import (
     reviews,
 )
 from ledger.run.contract import Contract
-from ledger.run.decision import Decision, Given, Refusal, not_for_agents
+from ledger.run.decision import Decision, Given, Refusal, Ruling, not_for_agents
+from ledger.run.sources import SOURCE_RULES
 
-RULES: dict[type[c.Command], Callable[[Contract, Any, Given], Decision]] = {
-    c.SuspendRun: lifecycle.suspend,
-    c.CloseRun: lifecycle.close,
-    c.ReviseGoal: goal.revise_goal,
-    c.CommitPlan: goal.commit_plan,
-    c.RevisePlan: goal.revise_plan,
-    c.AcceptConstraint: constraints.accept,
-    c.WithdrawConstraint: constraints.withdraw,
-    c.AcknowledgeRevision: constraints.acknowledge,
-    c.MakeAssumption: assumptions.make,
-    c.RefuteAssumption: assumptions.refute,
-    c.OpenObligation: obligations.open_,
-    c.DischargeObligation: obligations.discharge,
-    c.WaiveObligation: obligations.waive,
-    c.TransferObligation: obligations.transfer,
-    c.GrantAuthority: authority.grant,
-    c.RenewAuthority: authority.renew,
-    c.RevokeAuthority: authority.revoke,
-    c.RecordObservation: observations.record,
-    c.InvalidateObservation: observations.invalidate,
-    c.MoveCursor: execution.move,
-    c.RecordMessage: execution.say,
-    c.SummariseMessages: execution.summarise,
-    c.AdoptRuntime: execution.adopt,
-    c.SignReview: reviews.sign,
+RULES: dict[type[c.Command], Ruling] = {
+    c.OpenRun: Ruling(lifecycle.open_, (e.RunOpened,), ("run_exists",)),
+    c.SuspendRun: Ruling(lifecycle.suspend, (e.RunSuspended,)),
+    c.CloseRun: Ruling(lifecycle.close, (e.RunClosed,), ("still_open",)),
+    c.ReviseGoal: Ruling(goal.revise_goal, (e.GoalRevised,)),
+    c.CommitPlan: Ruling(goal.commit_plan, (e.PlanCommitted,), ("id_in_use",)),
+    c.RevisePlan: Ruling(goal.revise_plan, (e.PlanRevised,), ("id_in_use", "not_open")),
+    c.AcceptConstraint: Ruling(
+        constraints.accept,
+        (e.ConstraintAccepted,),
+        ("contract_changed", "id_in_use", "not_for_agents", "not_open"),
+    ),
+    c.WithdrawConstraint: Ruling(constraints.withdraw, (e.ConstraintWithdrawn,), ("not_open",)),
+    c.AcknowledgeRevision: Ruling(
+        constraints.acknowledge,
+        (e.RevisionAcknowledged,),
+        ("contract_changed", "not_for_agents", "not_open"),
+    ),
+    c.MakeAssumption: Ruling(assumptions.make, (e.AssumptionMade,), ("id_in_use",)),
+    c.RefuteAssumption: Ruling(assumptions.refute, (e.AssumptionRefuted,), ("not_open",)),
+    c.OpenObligation: Ruling(obligations.open_, (e.ObligationOpened,), ("id_in_use",)),
+    c.DischargeObligation: Ruling(obligations.discharge, (e.ObligationDischarged,), ("not_open",)),
+    c.WaiveObligation: Ruling(obligations.waive, (e.ObligationWaived,), ("not_open",)),
+    c.TransferObligation: Ruling(obligations.transfer, (e.ObligationTransferred,), ("not_open",)),
+    c.GrantAuthority: Ruling(authority.grant, (e.AuthorityGranted,), ("id_in_use",)),
+    c.RenewAuthority: Ruling(authority.renew, (e.AuthorityRenewed,), ("authority_exceeded", "not_open")),
+    c.RevokeAuthority: Ruling(authority.revoke, (e.AuthorityRevoked,), ("not_open",)),
+    c.RecordObservation: Ruling(observations.record, (e.ObservationRecorded,)),
+    c.InvalidateObservation: Ruling(observations.invalidate, (e.ObservationInvalidated,), ("not_open",)),
+    c.MoveCursor: Ruling(execution.move, (e.CursorMoved,)),
+    c.RecordMessage: Ruling(execution.say, (e.MessageRecorded,), ("id_in_use",)),
+    c.SummariseMessages: Ruling(execution.summarise, (e.MessagesSummarised,), ("not_open",)),
+    c.AdoptRuntime: Ruling(execution.adopt, (e.RuntimeAdopted,)),
+    c.SignReview: Ruling(reviews.sign, (e.ReviewSigned,)),
 }
-"""The rule of each command that speaks to a run. OpenRun speaks to none yet."""
+"""The rule of each command that speaks to a run and is performed by this release."""
 
 
 def decide(contract: Contract | None, command: c.Command, given: Given) -> Decision:
@@ -61,22 +70,54 @@ def decide(contract: Contract | None, command: c.Command, given: Given) -> Decis
     barred = not_for_agents(command, given)
     if barred is not None:
         return barred
-    if isinstance(command, c.OpenRun):
-        return lifecycle.open_(contract, command, given)
-    if contract is None:
+    ruling = RULES.get(type(command))
+    if contract is None and not isinstance(command, c.OpenRun):
         return Refusal("run_not_found", f"no run {given.run!r} was opened", evidence={"run": given.run})
-    rule = RULES.get(type(command))
-    if rule is None:
+    if ruling is None:
         return Refusal(
             "not_supported",
             f"this release knows {command.name} and its record, but does not perform it",
             evidence={"command": command.name},
         )
-    if not command.report:
-        barred = _barred(contract, command, given)
-        if barred is not None:
-            return barred
-    return _limited(contract, rule(contract, command, given))
+    if contract is None or isinstance(command, c.OpenRun):
+        return ruling.decide(contract, command, given)
+    if command.report:
+        return _suspending(contract, ruling.decide(contract, command, given))
+    barred = _barred(contract, command, given)
+    if barred is not None:
+        return barred
+    decision = ruling.decide(contract, command, given)
+    if decision.events:
+        # Only what would add to the run can go beyond a limit: a repeat may still be told where it stands.
+        decision = limits.beyond(contract, command, given) or decision
+    return _suspending(contract, decision)
+
+
+def may_yield(kind: type[c.Command]) -> tuple[type[e.Event], ...]:
+    """List the events that a command may come to, its own and the suspension at a limit."""
+    ruling = RULES.get(kind) or SOURCE_RULES.get(kind)
+    if ruling is None:
+        return ()
+    limited = kind.stream == "run" and not (kind.report or kind.remedy or kind in _UNLIMITED)
+    return (*ruling.events, *((e.RunSuspended,) if limited else ()))
+
+
+def may_refuse(kind: type[c.Command]) -> tuple[str, ...]:
+    """List the codes of the refusals that a command may meet, in the order in which they are looked for."""
+    codes = [] if kind.not_for_agents is None else ["not_for_agents"]
+    if kind.stream == "run" and kind is not c.OpenRun:
+        codes.append("run_not_found")
+        if kind not in RULES:
+            return (*codes, "not_supported")
+        if not kind.report:
+            codes += ["superseded", "run_is_closed"]
+            if not kind.remedy:
+                codes.append("run_is_held")
+    ruling = RULES.get(kind) or SOURCE_RULES[kind]
+    return tuple(dict.fromkeys((*codes, *ruling.refusals)))
+
+
+_UNLIMITED = (c.OpenRun, c.SuspendRun)
 
 
 def _barred(contract: Contract, command: c.Command, given: Given) -> Refusal | None:
@@ -89,7 +130,7 @@ def _barred(contract: Contract, command: c.Command, given: Given) -> Refusal | N
             position=contract.position,
             evidence={"incarnation": given.incarnation, "present": contract.incarnation},
         )
-    if contract.closed is not None:
+    if contract.closed is not None and not lifecycle.closed_so(contract, command):
         return Refusal(
             "run_is_closed",
             f"the run was closed as {contract.closed.outcome} at position {contract.closed.position}",
@@ -112,9 +153,9 @@ def _barred(contract: Contract, command: c.Command, given: Given) -> Refusal | N
                 position=suspended.position,
                 evidence={"cause": suspended.cause},
             )
-    return limits.beyond(contract, command, given)
+    return None
 
 
-def _limited(contract: Contract, decision: Decision) -> Decision:
+def _suspending(contract: Contract, decision: Decision) -> Decision:
     events = limits.after_refusals(contract, decision.events)
     return decision if events is decision.events else replace(decision, events=events)

@@ -6,10 +6,10 @@ are handed in, so that a decision is a pure function and can be taken again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ledger.commands import Command, forbidden_to_agents
 from ledger.events import Event
@@ -66,6 +66,20 @@ class Refusal:
 Decision = Admitted | Refusal
 
 
+class Ruling(NamedTuple):
+    """The rule of one command, and everything it may come to.
+
+    The reference is written from it, and tests hold the rule to it.
+    """
+
+    decide: Callable[[Any, Any, Given], Decision]
+    """From (state, command, given) to a decision."""
+    events: tuple[type[Event], ...]
+    """What the rule itself may yield, beside a repeat, which yields nothing."""
+    refusals: tuple[str, ...] = ()
+    """Codes of the refusals of the rule itself, beside what bars any command."""
+
+
 def admitted(*events: Event) -> Admitted:
     """Admit a command that yields these events."""
     return Admitted(events)
@@ -76,9 +90,18 @@ def stands_at(position: int) -> Admitted:
     return Admitted((), position=position)
 
 
+def is_agent(actor: Actor) -> bool:
+    """Tell whether an agent decides here: itself, or through services that act for it.
+
+    A service passes on what somebody else decided, so it is the nearest who is not a service that counts.
+    """
+    kinds = (one.partition(":")[0] for one in (actor.id, *actor.on_behalf_of))
+    return next((kind for kind in kinds if kind != "service"), None) == "agent"
+
+
 def not_for_agents(command: Command, given: Given) -> Refusal | None:
     """Refuse an agent what is for people and services only."""
-    if given.actor.kind != "agent" or not forbidden_to_agents(command):
+    if not forbidden_to_agents(command) or not is_agent(given.actor):
         return None
     return Refusal(
         "not_for_agents",

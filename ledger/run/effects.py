@@ -23,8 +23,6 @@ from ledger.run.authority import Amounts, reserve, spend
 from ledger.run.contract import Contract, Effect
 from ledger.run.fold import Changes, replaced
 
-Happening = EffectSucceeded | EffectFailed | EffectUnknown | EffectReconciled
-
 
 def find(contract: Contract, key: str) -> Effect | None:
     """Find an unsettled effect by its key."""
@@ -81,16 +79,28 @@ def started(contract: Contract, event: EffectStarted, record: Record) -> Changes
 
 
 def succeeded(contract: Contract, event: EffectSucceeded, record: Record) -> Changes:
+    """A late success of an older attempt contradicts what let the next one start, and so opens a dispute.
+
+    A dispute is settled by who finds out, never by one of its parties saying the same again.
+    """
+    old = find(contract, event.key)
+    if old is not None and (old.status == "disputed" or event.attempt < old.attempt):
+        return _opened_again(contract, old, record)
     return _settled(contract, event.key, event.cost, happened=True)
 
 
 def failed(contract: Contract, event: EffectFailed, record: Record) -> Changes:
+    """A late failure of an older attempt says nothing about the present one, and none settles a dispute."""
+    old = find(contract, event.key)
+    if old is not None and (old.status == "disputed" or event.attempt < old.attempt):
+        return {}
     return _settled(contract, event.key, event.cost, happened=False)
 
 
 def unknown(contract: Contract, event: EffectUnknown, record: Record) -> Changes:
+    """Not knowing settles nothing, least of all a dispute."""
     old = find(contract, event.key)
-    if old is None:
+    if old is None or old.status == "disputed" or event.attempt < old.attempt:
         return {}
     new = old.model_copy(update={"at": record.at, "attempt": event.attempt, "status": "unknown"})
     return {"effects": replaced(contract.effects, old, new)}
@@ -98,21 +108,30 @@ def unknown(contract: Contract, event: EffectUnknown, record: Record) -> Changes
 
 def reconciled(contract: Contract, event: EffectReconciled, record: Record) -> Changes:
     """A probe without an answer leaves the effect as unknown as it was."""
+    old = find(contract, event.key)
+    if old is None:
+        return {}
+    happened = event.found == "happened"
+    if event.attempt < old.attempt:
+        return _opened_again(contract, old, record) if happened else {}
     if event.found == "unknown":
-        old = find(contract, event.key)
-        if old is None or old.status == "disputed":
+        if old.status == "disputed":
             return {}
         new = old.model_copy(update={"at": record.at, "status": "unknown"})
         return {"effects": replaced(contract.effects, old, new)}
-    return _settled(contract, event.key, event.cost, happened=event.found == "happened")
+    return _settled(contract, event.key, event.cost, happened=happened)
+
+
+def _opened_again(contract: Contract, old: Effect, record: Record) -> Changes:
+    new = old.model_copy(update={"at": record.at, "status": "disputed"})
+    return {"effects": replaced(contract.effects, old, new)}
 
 
 def disputed(contract: Contract, event: EffectDisputed, record: Record) -> Changes:
     """A contradiction opens a settled effect again."""
     old = find(contract, event.key)
     if old is not None:
-        new = old.model_copy(update={"at": record.at, "status": "disputed"})
-        return {"effects": replaced(contract.effects, old, new)}
+        return _opened_again(contract, old, record)
     view = Effect(
         act=event.act,
         at=record.at,
@@ -151,7 +170,8 @@ def inherited(contract: Contract, effects: tuple[InheritedEffect, ...], record: 
         )
         for effect in effects
     )
-    return {"effects": (*contract.effects, *views)}
+    known = {effect.key for effect in contract.effects}
+    return {"effects": (*contract.effects, *(view for view in views if view.key not in known))}
 
 
 def _settled(contract: Contract, key: str, cost: Amounts, *, happened: bool) -> Changes:

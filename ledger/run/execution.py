@@ -38,7 +38,7 @@ def summarised(contract: Contract, event: MessagesSummarised, record: Record) ->
 
 
 def adopted(contract: Contract, event: RuntimeAdopted, record: Record) -> Changes:
-    return {"runtime": event.runtime}
+    return {"runtime": event.runtime, "runtime_position": record.position}
 
 
 def move(contract: Contract, command: MoveCursor, given: Given) -> Decision:
@@ -93,6 +93,6 @@ def summarise(contract: Contract, command: SummariseMessages, given: Given) -> D
 
 
 def adopt(contract: Contract, command: AdoptRuntime, given: Given) -> Decision:
-    if contract.runtime == command.runtime:
-        return stands_at(contract.position)
+    if contract.runtime == command.runtime and contract.runtime_position is not None:
+        return stands_at(contract.runtime_position)
     return admitted(RuntimeAdopted(by=command.by, reason=command.reason, runtime=command.runtime))

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, TypeVar, cast
 
 from ledger.events import Event
 from ledger.record import Record
-from ledger.values import FrozenMap, Value
+from ledger.run.contract import N
+from ledger.values import FrozenMap, Payload, Value
 
 Changes = dict[str, Any]
 """Fields of the contract that an event replaces, with their new values."""
 
 V = TypeVar("V", bound=Value)
+
+# Enough digits for every sum of as many amounts as a run can have positions; what Python's own context would
+# round depends on the thread.
+_EXACT = Context(prec=120)
+
+_INLINE_CHARACTERS = 1024
 
 
 def placed(kind: type[V], event: Event, record: Record, **more: Any) -> V:
@@ -21,6 +29,16 @@ def placed(kind: type[V], event: Event, record: Record, **more: Any) -> V:
     # The event was validated when it was made or read; its view needs no second look.
     fields: dict[str, Any] = {**event.__dict__, "at": record.at, "position": record.position, **more}
     return cast(V, kind.model_construct(None, **fields))
+
+
+def put(items: tuple[N, ...], new: N) -> tuple[N, ...]:
+    """Put a member in the place of the one with its id, or at the end.
+
+    Commands never state an id twice while it is open; what was imported may.
+    """
+    if any(item.id == new.id for item in items):
+        return tuple(new if item.id == new.id else item for item in items)
+    return (*items, new)
 
 
 def replaced(items: tuple[V, ...], old: V, new: V | None) -> tuple[V, ...]:
@@ -51,7 +69,18 @@ def _combined(
         return None if one is None else FrozenMap(one)
     total = dict(one or {})
     for unit, amount in other.items():
-        total[unit] = max(total.get(unit, Decimal(0)) + sign * amount, Decimal(0))
+        before = total.get(unit, Decimal(0))
+        after = _EXACT.add(before, amount) if sign > 0 else _EXACT.subtract(before, amount)
+        total[unit] = max(after, Decimal(0))
         if sign < 0 and not total[unit]:
             del total[unit]
     return FrozenMap(sorted(total.items())) if total else None
+
+
+def brief(value: Payload) -> Payload:
+    """Name a long value by its digest, so that a contract stays small; the record holds all of it."""
+    text = value.json_text
+    if text is None or len(text) <= _INLINE_CHARACTERS:
+        return value
+    content = text.encode()
+    return Payload(digest=hashlib.sha256(content).hexdigest(), size=len(content))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledger.commands import CloseRun, OpenRun, SuspendRun
+from ledger.commands import CloseRun, Command, OpenRun, SuspendRun
 from ledger.events import (
     ResumeRefused,
     RunClosed,
@@ -16,7 +16,7 @@ from ledger.record import Record, TermsMark
 from ledger.run.contract import Closing, Contract, Goal, Hold, Suspension
 from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at
 from ledger.run.effects import inherited
-from ledger.run.fold import Changes
+from ledger.run.fold import Changes, brief
 from ledger.values import Outcome
 
 _NO_TERMS = TermsMark(digest="v1:", position=0)
@@ -45,6 +45,7 @@ def opened(event: RunOpened, record: Record) -> Contract:
         resumed_at=record.at,
         run=record.run,
         runtime=event.runtime,
+        runtime_position=None if event.runtime is None else record.position,
         tenant=record.tenant,
         terms=_NO_TERMS,
         thread=event.thread,
@@ -60,13 +61,15 @@ def suspended(contract: Contract, event: RunSuspended, record: Record) -> Change
 
 
 def resumed(contract: Contract, event: RunResumed, record: Record) -> Changes:
-    return {
+    changes: Changes = {
         "held": None,
         "incarnation": event.incarnation,
         "resumed_at": record.at,
-        "runtime": event.runtime or contract.runtime,
         "suspended": None,
     }
+    if event.runtime is not None:
+        changes.update(runtime=event.runtime, runtime_position=record.position)
+    return changes
 
 
 def resume_refused(contract: Contract, event: ResumeRefused, record: Record) -> Changes:
@@ -90,6 +93,7 @@ def closed(contract: Contract, event: RunClosed, record: Record) -> Changes:
             outcome=event.outcome,
             position=record.position,
             reason=event.reason,
+            result=None if event.result is None else brief(event.result),
             successor=event.successor,
             unsettled=event.unsettled,
         )
@@ -142,7 +146,12 @@ def suspend(contract: Contract, command: SuspendRun, given: Given) -> Decision:
 
 
 def close(contract: Contract, command: CloseRun, given: Given) -> Decision:
-    """`completed` needs everything settled and discharged; other outcomes list what is left."""
+    """`completed` needs everything settled and discharged; other outcomes list what is left.
+
+    Closing a closed run is admitted here only as a repeat, see `closed_so`.
+    """
+    if contract.closed is not None:
+        return stands_at(contract.closed.position)
     obligations = tuple(item.id for item in contract.obligations)
     unsettled = tuple(effect.key for effect in contract.effects)
     if command.outcome is Outcome.COMPLETED and (obligations or unsettled):
@@ -163,3 +172,13 @@ def close(contract: Contract, command: CloseRun, given: Given) -> Decision:
             unsettled=unsettled,
         )
     )
+
+
+def closed_so(contract: Contract, command: Command) -> bool:
+    """Tell whether the command closes the run just as it was closed, which makes it a repeat."""
+    closed = contract.closed
+    if closed is None or not isinstance(command, CloseRun):
+        return False
+    result = None if command.result is None else brief(command.result)
+    said = (command.outcome, command.by, command.reason, result)
+    return said == (closed.outcome, closed.by, closed.reason, closed.result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ledger.commands import ClaimEffect, Command, MoveCursor
+from ledger.commands import ClaimEffect, Command, MoveCursor, SuspendRun
 from ledger.events import EffectRefused, Event, RunSuspended
 from ledger.run.contract import Contract
 from ledger.run.decision import Given, Refusal
@@ -13,9 +13,12 @@ Cause = Literal["effects", "refusals_in_a_row", "steps", "wall_seconds"]
 
 
 def beyond(contract: Contract, command: Command, given: Given) -> Refusal | None:
-    """Refuse a request that would go beyond a limit, recording the suspension; remedies are free."""
+    """Refuse a request that would go beyond a limit, recording the suspension; remedies are free.
+
+    So is the wish to stop: it is what the limit would come to.
+    """
     limits = contract.limits
-    if limits is None or command.remedy:
+    if limits is None or command.remedy or isinstance(command, SuspendRun):
         return None
     tally = contract.tally
     elapsed = (given.now - contract.opened_at).total_seconds()

@@ -7,13 +7,13 @@ from ledger.events import ObligationDischarged, ObligationOpened, ObligationTran
 from ledger.record import Record
 from ledger.run.contract import Contract, Obligation, by_id, states
 from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at
-from ledger.run.fold import Changes, placed
+from ledger.run.fold import Changes, placed, put
 
 Ended = ObligationDischarged | ObligationWaived | ObligationTransferred
 
 
 def opened(contract: Contract, event: ObligationOpened, record: Record) -> Changes:
-    return {"obligations": (*contract.obligations, placed(Obligation, event, record))}
+    return {"obligations": put(contract.obligations, placed(Obligation, event, record))}
 
 
 def ended(contract: Contract, event: Ended, record: Record) -> Changes:

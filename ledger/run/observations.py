@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from ledger.commands import InvalidateObservation, RecordObservation
 from ledger.events import ObservationInvalidated, ObservationRecorded
 from ledger.record import Record
-from ledger.run.contract import WINDOW, Contract, Observation, rested_on, states
+from ledger.run.contract import Contract, Observation, states
 from ledger.run.decision import Decision, Given, admitted, not_open, stands_at
-from ledger.run.fold import Changes, placed, replaced
-from ledger.values import Payload
-
-_INLINE_CHARACTERS = 1024
+from ledger.run.fold import Changes, brief, placed, replaced, without
 
 
 def recorded(contract: Contract, event: ObservationRecorded, record: Record) -> Changes:
-    """Keep the latest under each key: those that something open rests on, and the last of the others."""
-    view = placed(Observation, event, record, invalidated=None).model_copy(
-        update={"value": _brief(event.value)}
-    )
-    kept = tuple(item for item in contract.observations if item.key != event.key)
-    if len(kept) >= WINDOW:
-        rested = rested_on(contract)
-        free = [item for item in kept if f"observation:{item.key}" not in rested]
-        gone = set(map(id, free[: max(0, len(free) - WINDOW + 1)]))
-        kept = tuple(item for item in kept if id(item) not in gone)
+    """Keep the latest under each key: what was seen earlier and told later does not make it old again."""
+    old = find(contract, event.key)
+    if old is not None and _seen_before(event, old):
+        return {}
+    view = placed(Observation, event, record, invalidated=None, value=brief(event.value))
+    kept = contract.observations if old is None else without(contract.observations, old)
     return {"observations": (*kept, view)}
 
 
 def invalidated(contract: Contract, event: ObservationInvalidated, record: Record) -> Changes:
-    old = next((item for item in contract.observations if item.key == event.key), None)
+    old = find(contract, event.key)
     if old is None:
         return {}
     new = old.model_copy(update={"invalidated": event.reason})
     return {"observations": replaced(contract.observations, old, new)}
 
 
-def _brief(value: Payload) -> Payload:
-    """Name a long value by its digest, so that a contract stays small; the record holds all of it."""
-    text = value.json_text
-    if text is None or len(text) <= _INLINE_CHARACTERS:
-        return value
-    content = text.encode()
-    return Payload(digest=hashlib.sha256(content).hexdigest(), size=len(content))
+def find(contract: Contract, key: str) -> Observation | None:
+    """Find the latest observation under a key."""
+    return next((item for item in contract.observations if item.key == key), None)
+
+
+def _seen_before(event: ObservationRecorded, old: Observation) -> bool:
+    if old.observed_at is None:
+        return False
+    return event.observed_at is None or event.observed_at < old.observed_at
 
 
 def record(contract: Contract, command: RecordObservation, given: Given) -> Decision:
@@ -61,15 +54,17 @@ def record(contract: Contract, command: RecordObservation, given: Given) -> Deci
         tool=command.tool,
         value=command.value,
     )
-    brief = event.model_copy(update={"value": _brief(event.value)})
-    old = next((item for item in contract.observations if item.key == command.key), None)
-    if old is not None and states(old, brief):
+    old = find(contract, command.key)
+    if old is not None and states(old, event.model_copy(update={"value": brief(event.value)})):
         return stands_at(old.position)
+    prior = given.prior
+    if prior is not None and prior.event == event:
+        return stands_at(prior.position)
     return admitted(event)
 
 
 def invalidate(contract: Contract, command: InvalidateObservation, given: Given) -> Decision:
-    old = next((item for item in contract.observations if item.key == command.key), None)
+    old = find(contract, command.key)
     known = old is not None or (
         given.prior is not None and isinstance(given.prior.event, ObservationRecorded)
     )

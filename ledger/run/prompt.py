@@ -1,7 +1,9 @@
 """The contract as words for a model: what a resumed agent must be told before it reads any history.
 
 The same contract and the same `now` yield the same bytes, so that a digest of them can be recorded. Texts
-stand as they were stated; lines of theirs are indented, so that none can pass for a heading of ours.
+stand as they were stated, but for their line breaks. What begins a line is ours alone: `#` and `- ` at the
+margin, `(` after two spaces. Every further line of a text stands after four, whatever it holds, so that none
+can pass for a heading, an entry or a statement of who asserted it.
 """
 
 from __future__ import annotations
@@ -40,11 +42,17 @@ def _section(title: str, entries: Iterable[str]) -> Iterator[str]:
         if first:
             yield from ("", f"## {title}")
             first = False
-        yield "- " + _indented(entry)
+        yield "- " + entry
 
 
-def _indented(text: str) -> str:
-    return "\n  ".join(text.splitlines())
+def _text(text: str) -> str:
+    """Indent all lines of a text but the first, at whatever a reader may take for the end of a line."""
+    first, *more = text.splitlines() or [""]
+    return "\n".join((first, *(f"    {line}" if line else "" for line in more)))
+
+
+def _note(text: str) -> str:
+    return f"\n  ({text})"
 
 
 def _status(contract: Contract) -> str:
@@ -53,7 +61,7 @@ def _status(contract: Contract) -> str:
     if contract.held is not None:
         return f"held, the gate said {contract.held.verdict}"
     if contract.suspended is not None:
-        return f"suspended ({_flat(contract.suspended.reason)})"
+        return f"suspended: {_flat(contract.suspended.reason)}"
     return "open"
 
 
@@ -63,9 +71,10 @@ def _flat(text: str) -> str:
 
 def _goal(contract: Contract) -> Iterator[str]:
     goal = contract.goal
-    yield goal.text
+    note = ""
     if goal.revision > 1:
-        yield f"This is revision {goal.revision}, by {goal.by}, because: {goal.reason}"
+        note = _note(f"revision {goal.revision}, by {goal.by}, because: {_text(goal.reason or '')}")
+    yield _text(goal.text) + note
 
 
 def _constraints(contract: Contract, now: datetime | None) -> Iterator[str]:
@@ -80,7 +89,7 @@ def _constraint(item: Constraint) -> str:
         claim = "" if item.published else ", claimed: the source does not say so"
         origin += f", from {item.source.stream}{revision}{claim}"
     until = "" if item.valid_until is None else f", until {write_time(item.valid_until)}"
-    return f"[{item.id}] {item.text}\n({origin}{until})"
+    return f"[{item.id}] {_text(item.text)}{_note(origin + until)}"
 
 
 def _plan(contract: Contract) -> Iterator[str]:
@@ -88,7 +97,7 @@ def _plan(contract: Contract) -> Iterator[str]:
         return
     for step in contract.plan.steps:
         tool = f" with {step.tool}" if step.tool else ""
-        words = f": {step.description}" if step.description else ""
+        words = f": {_text(step.description)}" if step.description else ""
         yield f"{step.name}{tool}{words}"
 
 
@@ -97,7 +106,7 @@ def _obligation(item: Obligation, now: datetime | None) -> str:
     if item.due is not None:
         late = " (overdue)" if now is not None and item.due <= now else ""
         due = f", due {write_time(item.due)}{late}"
-    return f"[{item.id}] {item.text}\n(to {item.owed_to}{due})"
+    return f"[{item.id}] {_text(item.text)}{_note(f'to {item.owed_to}{due}')}"
 
 
 def _effect(item: Effect, now: datetime | None) -> str:
@@ -108,8 +117,8 @@ def _effect(item: Effect, now: datetime | None) -> str:
 
 def _assumption(item: Assumption) -> str:
     if item.refuted is None:
-        return f"[{item.id}] {item.text}"
-    return f"[{item.id}] REFUTED: {item.text}\n({item.refuted.evidence})"
+        return f"[{item.id}] {_text(item.text)}"
+    return f"[{item.id}] REFUTED: {_text(item.text)}{_note(f'because: {_text(item.refuted.evidence)}')}"
 
 
 def _grant(item: Grant, now: datetime | None) -> str:
@@ -131,7 +140,7 @@ def _amounts(amounts: _Items | None) -> str:
 
 def _approval(item: Approval) -> str:
     answer = "no answer yet" if item.answered is None else f"{item.answered.answer} by {item.answered.by}"
-    return f"[{item.id}] {item.question or item.key}: {answer}"
+    return f"[{item.id}] {answer}: {_text(item.question or item.key)}"
 
 
 def _cursor(contract: Contract) -> Iterator[str]:

@@ -17,13 +17,14 @@ from ledger.run.decision import (
     Decision,
     Given,
     Refusal,
+    Ruling,
     admitted,
     id_in_use,
     not_for_agents,
     not_open,
     stands_at,
 )
-from ledger.values import Published, Rule
+from ledger.values import Actor, Published, Rule
 
 PREFIX = "$source:"
 """What the name of a source stream begins with in the store."""
@@ -122,20 +123,13 @@ def decide_source(state: SourceState, command: Command, given: Given) -> Decisio
     barred = not_for_agents(command, given)
     if barred is not None:
         return barred
-    if isinstance(command, OpenSource):
-        return _open(state, command)
-    by = command.by if isinstance(command, PublishRevision | WithdrawAtSource) else None
-    stranger = _not_owner(state, by or given.actor.id)
-    if stranger is not None:
-        return stranger
-    if isinstance(command, PublishRevision):
-        return _publish(state, command)
-    if isinstance(command, WithdrawAtSource):
-        return _withdraw(state, command)
-    raise TypeError(f"{command.name} does not speak to a source stream")
+    ruling = SOURCE_RULES.get(type(command))
+    if ruling is None:
+        raise TypeError(f"{command.name} does not speak to a source stream")
+    return ruling.decide(state, command, given)
 
 
-def _open(state: SourceState, command: OpenSource) -> Decision:
+def _open(state: SourceState, command: OpenSource, given: Given) -> Decision:
     if state.position == 0:
         return admitted(SourceOpened(owners=command.owners, source=state.source))
     if state.owners == command.owners:
@@ -143,19 +137,27 @@ def _open(state: SourceState, command: OpenSource) -> Decision:
     return id_in_use("source", state.source, 1)
 
 
-def _not_owner(state: SourceState, who: str) -> Refusal | None:
-    if not state.owners or who in state.owners:
+def _not_owner(state: SourceState, by: str | None, actor: Actor) -> Refusal | None:
+    """Refuse whoever is no owner; a claim in `by` counts only while nobody was authenticated."""
+    who = {actor.id, *actor.on_behalf_of}
+    if by is not None and actor.authenticated_by is None:
+        who = {by}
+    if not state.owners or who & set(state.owners):
         return None
     return Refusal(
         "authority_exceeded",
-        f"{who} is not an owner of {state.source}; its owners are {', '.join(state.owners)}",
+        f"{' for '.join(sorted(who))} is not an owner of {state.source}; "
+        f"its owners are {', '.join(state.owners)}",
         position=1,
-        evidence={"source": state.source, "owners": list(state.owners), "who": who},
+        evidence={"source": state.source, "owners": list(state.owners), "who": sorted(who)},
     )
 
 
-def _publish(state: SourceState, command: PublishRevision) -> Decision:
+def _publish(state: SourceState, command: PublishRevision, given: Given) -> Decision:
     """State what is added, reworded and withdrawn against what is published now."""
+    stranger = _not_owner(state, command.by, given.actor)
+    if stranger is not None:
+        return stranger
     ids = [published.id for published in command.constraints]
     twin = next((id for id in ids if ids.count(id) > 1), None) if len(set(ids)) < len(ids) else None
     if twin is not None:
@@ -166,22 +168,13 @@ def _publish(state: SourceState, command: PublishRevision) -> Decision:
     added = tuple(one for one in command.constraints if one.id not in now)
     reworded = tuple(one for one in command.constraints if one.id in now and now[one.id] != one)
     omitted = tuple(id for id in now if id not in set(ids))
-    unconfirmed = [id for id in omitted if id not in command.withdraw]
-    surplus = [id for id in command.withdraw if id not in omitted]
-    if unconfirmed:
-        return Refusal(
-            "contract_changed",
-            f"revision {command.revision!r} leaves out and so withdraws {_quoted(unconfirmed)}; "
-            "confirm by naming it in `withdraw`",
-            position=state.position,
-            evidence={"source": state.source, "omitted": unconfirmed},
-        )
-    if surplus:
-        return not_open("omitted constraint", surplus[0])
     if command.revision == state.revision:
-        if added or reworded or omitted:
+        if added or reworded or omitted or not all(map(state.gone, command.withdraw)):
             return id_in_use("revision", command.revision, state.position)
         return stands_at(state.position)
+    wrong = _unconfirmed(state, command, omitted)
+    if wrong is not None:
+        return wrong
     event = SourceRevised(
         added=added,
         by=command.by,
@@ -194,10 +187,43 @@ def _publish(state: SourceState, command: PublishRevision) -> Decision:
     return Admitted((*first, event))
 
 
-def _withdraw(state: SourceState, command: WithdrawAtSource) -> Decision:
+def _unconfirmed(state: SourceState, command: PublishRevision, omitted: tuple[str, ...]) -> Refusal | None:
+    """Refuse a revision whose `withdraw` is not exactly what it leaves out."""
+    unconfirmed = [id for id in omitted if id not in command.withdraw]
+    if unconfirmed:
+        return Refusal(
+            "contract_changed",
+            f"revision {command.revision!r} leaves out and so withdraws {_quoted(unconfirmed)}; "
+            "confirm by naming it in `withdraw`",
+            position=state.position,
+            evidence={"source": state.source, "omitted": unconfirmed},
+        )
+    surplus = next((id for id in command.withdraw if id not in omitted), None)
+    return None if surplus is None else not_open("omitted constraint", surplus)
+
+
+def _withdraw(state: SourceState, command: WithdrawAtSource, given: Given) -> Decision:
+    stranger = _not_owner(state, command.by, given.actor)
+    if stranger is not None:
+        return stranger
+    gone = state.gone(command.id)
+    if gone is not None and (gone.by, gone.reason) == (command.by, command.reason):
+        return stands_at(gone.position)
     if state.item(command.id) is None:
         return not_open("published constraint", command.id)
     return admitted(ConstraintWithdrawnAtSource(by=command.by, id=command.id, reason=command.reason))
+
+
+SOURCE_RULES: dict[type[Command], Ruling] = {
+    OpenSource: Ruling(_open, (SourceOpened,), ("id_in_use",)),
+    PublishRevision: Ruling(
+        _publish,
+        (SourceOpened, SourceRevised),
+        ("authority_exceeded", "contract_changed", "id_in_use", "not_open"),
+    ),
+    WithdrawAtSource: Ruling(_withdraw, (ConstraintWithdrawnAtSource,), ("authority_exceeded", "not_open")),
+}
+"""The rule of each command that speaks to a source stream."""
 
 
 def _quoted(ids: list[str]) -> str:

@@ -26,6 +26,7 @@ from ledger.run import (
 )
 from ledger.run.contract import Contract
 from ledger.run.fold import Changes
+from ledger.run.release import RELEASING, released
 from ledger.run.terms import mark
 
 FOLD = "1"
@@ -86,19 +87,6 @@ _CHANGE_TERMS = frozenset(
     }
 )
 
-_FREE_ASSUMPTIONS = frozenset(
-    {
-        e.GoalRevised,
-        e.PlanCommitted,
-        e.PlanRevised,
-        e.AssumptionRefuted,
-        e.CursorMoved,
-        e.EffectSucceeded,
-        e.EffectFailed,
-        e.EffectReconciled,
-    }
-)
-
 
 def evolve(contract: Contract | None, record: Record) -> Contract:
     """Apply one record of a run to its contract; None is the run before its first event.
@@ -114,8 +102,7 @@ def evolve(contract: Contract | None, record: Record) -> Contract:
             raise undecodable(record.run, record.position, f"a run cannot begin with {record.name}")
         begun = lifecycle.opened(event, record)  # type: ignore[arg-type]
         return begun.model_copy(update={"terms": mark(begun)})
-    if record.position != contract.position + 1:
-        raise broken(record.run, contract.position + 1, f"the next record is at position {record.position}")
+    _follows(contract, record)
     fold = FOLDS.get(kind)
     if fold is None:
         raise undecodable(record.run, record.position, f"{record.name} has no place inside a run")
@@ -126,7 +113,17 @@ def evolve(contract: Contract | None, record: Record) -> Contract:
     contract = contract.model_copy(update=changes)
     if kind in _CHANGE_TERMS:
         contract = contract.model_copy(update={"terms": mark(contract)})
-    return assumptions.settled(contract) if kind in _FREE_ASSUMPTIONS else contract
+    return released(contract) if kind in RELEASING else contract
+
+
+def _follows(contract: Contract, record: Record) -> None:
+    """Check that a record stands right after a contract: same run, next position, chained to its hash."""
+    if record.position != contract.position + 1:
+        raise broken(record.run, contract.position + 1, f"the next record is at position {record.position}")
+    if record.run != contract.run or record.tenant != contract.tenant:
+        raise broken(record.run, record.position, f"the contract is that of run {contract.run!r}")
+    if record.prev.hex() != contract.hash:
+        raise broken(record.run, record.position, "the record does not follow the one before it")
 
 
 def replay(records: Iterable[Record], contract: Contract | None = None) -> Contract | None:

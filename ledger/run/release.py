@@ -1,0 +1,45 @@
+"""What a contract lets go of, so that what is open bounds it, not the length of the run."""
+
+from __future__ import annotations
+
+from ledger import events as e
+from ledger.run.contract import WINDOW, Assumption, Contract, Observation, rested_on
+
+RELEASING = frozenset(
+    {
+        e.AssumptionRefuted,
+        e.CursorMoved,
+        e.EffectFailed,
+        e.EffectIntended,
+        e.EffectReconciled,
+        e.EffectSucceeded,
+        e.GoalRevised,
+        e.ObservationRecorded,
+        e.PlanCommitted,
+        e.PlanRevised,
+    }
+)
+"""Events after which less may rest on something than before, or more is held."""
+
+
+def released(contract: Contract) -> Contract:
+    """Let go of refuted assumptions that nothing open rests on, and of all but the last such observations."""
+    crowded = len(contract.observations) > WINDOW
+    if not crowded and not any(assumption.refuted for assumption in contract.assumptions):
+        return contract
+    rested = rested_on(contract)
+    assumptions = tuple(a for a in contract.assumptions if _is_kept(a, rested))
+    observations = _latest(contract.observations, rested) if crowded else contract.observations
+    if len(assumptions) == len(contract.assumptions) and len(observations) == len(contract.observations):
+        return contract
+    return contract.model_copy(update={"assumptions": assumptions, "observations": observations})
+
+
+def _is_kept(assumption: Assumption, rested: frozenset[str]) -> bool:
+    return assumption.refuted is None or f"assumption:{assumption.id}" in rested
+
+
+def _latest(observations: tuple[Observation, ...], rested: frozenset[str]) -> tuple[Observation, ...]:
+    free = [seen.key for seen in observations if f"observation:{seen.key}" not in rested]
+    gone = frozenset(free[: max(0, len(free) - WINDOW)])
+    return tuple(seen for seen in observations if seen.key not in gone)

@@ -1,4 +1,4 @@
-"""Look at a SQLite file without changing it: is it a ledger, of which schema, and is its guard still up?"""
+"""Look at a SQLite file without changing it: is it a ledger, of which schema, are its guards in place."""
 
 from __future__ import annotations
 

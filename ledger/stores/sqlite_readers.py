@@ -21,7 +21,7 @@ Parameters = Sequence[object] | Mapping[str, object]
 class Readers:
     """Lends connections for reading; keeps a few, opens more while more read at once."""
 
-    def __init__(self, file: SQLiteFile, *, keep: int = 8) -> None:
+    def __init__(self, file: SQLiteFile, *, keep: int = 32) -> None:
         self._file = file
         self._keep = keep
         self._condition = Condition()

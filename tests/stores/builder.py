@@ -1,18 +1,19 @@
 """Build appends of real records, and check that what a store holds is whole.
 
-    first = part("run-1", "a", "b")                 two events, with these ids
-    second = part("run-1", "c", after=first)        the next one
-    store.append(one(first))
+first = part("run-1", "a", "b")                 two events, with these ids
+second = part("run-1", "c", after=first)        the next one
+store.append(one(first))
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from threading import Barrier
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from ledger.record import ZERO_HASH, Envelope, Row, digest, write
@@ -31,16 +32,18 @@ class Spec(NamedTuple):
     """What an event of a test says."""
 
     id: str
-    data: dict[str, Any] = {"text": "hello"}
+    data: Mapping[str, Any] = MappingProxyType({"text": "hello"})
     key: bytes | None = None
     act: bytes | None = None
     claim: bytes | None = None
 
 
-def row(spec: Spec, position: int, prev: bytes, stream: str, tenant: str = TENANT, at: datetime = NOON) -> Row:
+def row(
+    spec: Spec, position: int, prev: bytes, stream: str, tenant: str = TENANT, at: datetime = NOON
+) -> Row:
     """Encode one event."""
     envelope = Envelope(tenant, stream, position, prev, spec.id, at, ACTOR)
-    data = json.dumps(spec.data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    data = json.dumps(dict(spec.data), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     record = write(envelope, "test.happened", 1, data)
     return Row(position, spec.id, digest(record), spec.key, spec.act, spec.claim, record)
 

@@ -1,4 +1,7 @@
-"""The stores that the suite runs on. A new one is an entry in `KINDS`, and in `DURABLE` if it outlives its process."""
+"""The stores that the suite runs on.
+
+A new one is an entry in `KINDS`, and in `DURABLE` if it outlives its process.
+"""
 
 from __future__ import annotations
 

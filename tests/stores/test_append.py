@@ -224,7 +224,7 @@ def test_a_claim_is_given_once_in_a_tenant(store: FullStore, more: tuple[str, ..
     store.append(one(part("run-1", Spec("a", claim=CLAIM))))
     with pytest.raises(EffectInFlight) as taken:
         store.append(one(part("run-2", Spec("b", key=b"k" * 16, claim=CLAIM), *more)))
-    assert (taken.value.key, taken.value.run, taken.value.position) == ((b"k" * 16).hex(), "run-1", 1)
+    assert taken.value.data == {"key": (b"k" * 16).hex(), "run": "run-1", "position": 1}
     assert ids(assert_whole(store)) == ["a"]
     elsewhere = part("run-2", Spec("b", claim=CLAIM), tenant="globex")
     store.append(one(elsewhere, tenant="globex"))
@@ -336,6 +336,5 @@ def test_a_closed_store_says_so(store: FullStore) -> None:
     for call in calls:
         with pytest.raises(StoreUnavailable) as refused:
             call()
-        assert refused.value.reason == "closed"
+        assert refused.value.data["reason"] == "closed"
     assert store.wait(10**9, 60.0)
-

@@ -8,8 +8,8 @@ written again: a reader that needs them passes them on as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from pydantic import ValidationError
@@ -28,7 +28,7 @@ from ledger.record import (
     undecodable,
     write,
 )
-from ledger.values import Actor
+from ledger.values import Actor, read_time
 
 
 def encode(event: Event, envelope: Envelope) -> Row:
@@ -49,11 +49,11 @@ def encode(event: Event, envelope: Envelope) -> Row:
     return Row(envelope.position, envelope.id, digest(record), key, act, claim, record)
 
 
-def decode(record: bytes, hash: bytes, *, run: str, position: int) -> Record:
+def decode(record: bytes, hash: bytes, *, run: str, position: int, tenant: str | None = None) -> Record:
     """Verify and decode the record that is stored for a run at a position.
 
     Raises:
-        ChainBroken: the bytes do not have this hash, or name another run or position.
+        ChainBroken: the bytes do not have this hash, or name another run, position or tenant.
         SchemaMismatch: the format is newer than this program.
         UnknownEventName: the event, or this version of it, is not known here.
         UndecodableRecord: the bytes are whole and yet not the event they name.
@@ -62,7 +62,11 @@ def decode(record: bytes, hash: bytes, *, run: str, position: int) -> Record:
         raise broken(run, position, "the record does not have the stored hash")
     fields = parse(record, run=run, position=position)
     try:
-        name, version = fields["name"], fields["version"]
+        given = _required(fields)
+        if tuple(map(type, given)) != _REQUIRED_TYPES:
+            raise TypeError(f"of {', '.join(_REQUIRED)} one is of another type")
+        actor, at, data, id, name, place, prev, stream, owner, _, version = given
+        more = _optional(fields) if len(fields) != len(given) else _NOTHING_MORE
         kind = EVENTS.get((name, version))
         if kind is None:
             raise UnknownEventName(
@@ -70,36 +74,27 @@ def decode(record: bytes, hash: bytes, *, run: str, position: int) -> Record:
                 name=name,
                 version=version,
             )
-        found = Record(
-            tenant=fields["tenant"],
-            run=fields["run"],
-            position=fields["position"],
-            hash=hash,
-            prev=bytes.fromhex(fields["prev"]),
-            id=fields["id"],
-            name=name,
-            version=version,
-            at=datetime.fromisoformat(fields["at"]),
-            actor=_actor_of(fields["actor"]),
-            causation=fields.get("causation"),
-            correlation=fields.get("correlation"),
-            terms=TermsMark.model_validate(fields["terms"]) if "terms" in fields else None,
-            about=tuple(fields.get("about", ())),
-            event=kind.__pydantic_validator__.validate_python(fields["data"]),
-        )
-    except UnknownEventName:
-        raise
+        event = kind.__pydantic_validator__.validate_python(data)
+        moment, before, who = read_time(at), _read_hash(prev), _actor_of(actor)
     except ValidationError as error:
         raise undecodable(run, position, _first_fault(error, "data")[1]) from None
     except (KeyError, TypeError, ValueError) as error:
         raise undecodable(run, position, f"a field is missing or malformed: {error}") from None
-    if found.run != run or found.position != position:
-        raise broken(run, position, f"the record says it is {found.run!r} at position {found.position}")
-    return found
+    if stream != run or place != position:
+        raise broken(run, position, f"the record says it is {stream!r} at position {place}")
+    if tenant is not None and owner != tenant:
+        raise broken(run, position, f"the record says it is of tenant {owner!r}, not of {tenant!r}")
+    # Positional, in the order of the fields: half the time of naming them.
+    return Record(owner, stream, place, hash, before, id, name, version, moment, who, *more, event)
 
 
 def decode_chain(
-    rows: Iterable[tuple[int, bytes, bytes]], *, run: str, after: int, prev: bytes
+    rows: Iterable[tuple[int, bytes, bytes]],
+    *,
+    run: str,
+    after: int,
+    prev: bytes,
+    tenant: str | None = None,
 ) -> list[Record]:
     """Decode (position, hash, record) rows that follow `after`, checking that each continues the one before.
 
@@ -113,7 +108,7 @@ def decode_chain(
         after += 1
         if position != after:
             raise broken(run, after, f"position {after} is missing")
-        found = decode(record, hash, run=run, position=position)
+        found = decode(record, hash, run=run, position=position, tenant=tenant)
         if found.prev != prev:
             raise broken(run, position, "the record does not follow the one before it")
         prev = hash
@@ -199,10 +194,59 @@ def _first_fault(error: ValidationError, root: str) -> tuple[str, str]:
     return path or "$", reason
 
 
+_REQUIRED = ("actor", "at", "data", "id", "name", "position", "prev", "run", "tenant", "v", "version")
+_REQUIRED_TYPES = (dict, str, dict, str, str, int, str, str, str, int, int)
+_required = itemgetter(*_REQUIRED)
+_KNOWN = frozenset({*_REQUIRED, "about", "causation", "correlation", "sealed", "terms"})
+
+_More = tuple[str | None, str | None, TermsMark | None, tuple[str, ...]]
+_NOTHING_MORE: _More = (None, None, None, ())
+
+
+def _optional(fields: dict[str, Any]) -> _More:
+    """Read causation, correlation, terms and about. An unknown field might change what the rest means."""
+    if not fields.keys() <= _KNOWN:
+        raise ValueError(f"no record has a field {min(fields.keys() - _KNOWN)!r}")
+    causation = correlation = terms = None
+    about: tuple[str, ...] = ()
+    if "causation" in fields:
+        causation = _text(fields["causation"])
+    if "correlation" in fields:
+        correlation = _text(fields["correlation"])
+    if "terms" in fields:
+        terms = _terms_mark(**fields["terms"])
+    if "about" in fields:
+        about = tuple(map(_text, fields["about"]))
+    if "sealed" in fields and type(fields["sealed"]) is not dict:
+        raise TypeError("sealed is an object")
+    return causation, correlation, terms, about
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError(f"{value!r:.50} is not text")
+    return value
+
+
+def _read_hash(text: str) -> bytes:
+    if len(text) != 64:
+        raise ValueError("prev is 64 hexadecimal digits")
+    return bytes.fromhex(text)
+
+
+# The same few actors and terms surround thousands of events.
+
+
+@lru_cache(maxsize=1024)
+def _terms_mark(**fields: Any) -> TermsMark:
+    return TermsMark(**fields)
+
+
 @lru_cache(maxsize=1024)
 def _actor(**fields: Any) -> Actor:
     return Actor(**fields)
 
 
 def _actor_of(fields: dict[str, Any]) -> Actor:
-    return _actor(**{**fields, "on_behalf_of": tuple(fields["on_behalf_of"])})
+    fields["on_behalf_of"] = tuple(fields["on_behalf_of"])
+    return _actor(**fields)

@@ -17,12 +17,14 @@ from pydantic import Field, model_validator
 
 from ledger.values import (
     Amounts,
+    AtLeastOne,
     Branch,
     CanonicalJson,
     Change,
     Count,
     Counts,
     ErrorSaid,
+    Flag,
     Id,
     Instant,
     Labels,
@@ -106,7 +108,7 @@ class ResumeRun(Command):
     not_for_agents = {"take_over": True}
 
     runtime: Runtime | None = None
-    take_over: bool = False
+    take_over: Flag = False
     """Go on although the run is live elsewhere."""
 
 
@@ -442,8 +444,8 @@ class ClaimEffect(Command):
     dedupes_for: Seconds | None = None
     key: Sha256 | None = None
     """None: computed from stable inputs."""
-    lease_seconds: Annotated[int, Field(ge=1)] = 30
-    max_attempts: Annotated[int, Field(ge=1)] = 1
+    lease_seconds: AtLeastOne = 30
+    max_attempts: AtLeastOne = 1
     occurrence: Id | None = None
     recovery: Recovery
     repeat_reason: Text | None = None
@@ -465,7 +467,7 @@ class ReportSuccess(Command):
     name = "effect.report_success"
     report = True
 
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: AtLeastOne
     cost: Amounts | None = None
     external_ref: Id | None = None
     key: Sha256
@@ -480,7 +482,7 @@ class ReportFailure(Command):
     name = "effect.report_failure"
     report = True
 
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: AtLeastOne
     cost: Amounts | None = None
     error: ErrorSaid
     key: Sha256
@@ -494,7 +496,7 @@ class ReportUnknown(Command):
     name = "effect.report_unknown"
     report = True
 
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: AtLeastOne
     because: Literal["imported", "inconclusive", "lease_lapsed", "raised", "stopped"]
     error: ErrorSaid | None = None
     key: Sha256

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints
 
+from ledger.canonical import MAX_INTEGER
 from ledger.values import (
     Amounts,
+    AtLeastOne,
     Branch,
     CanonicalJson,
     Change,
     Count,
     Counts,
     ErrorSaid,
+    Flag,
     Id,
     Instant,
     Labels,
@@ -121,11 +124,11 @@ class RunResumed(Event):
 
     gap_seconds: Seconds
     """Time since the last event before."""
-    incarnation: Annotated[int, Field(ge=2)]
+    incarnation: Annotated[int, Field(ge=2, le=MAX_INTEGER, strict=True)]
     prompt_digest: Sha256
     """Digest of the contract as the resumed agent is told it."""
     runtime: Runtime | None = None
-    take_over: bool = False
+    take_over: Flag = False
     """The run was live elsewhere and was taken over on purpose."""
 
 
@@ -253,7 +256,7 @@ class ConstraintAccepted(Event):
     change: Change | None = None
     """How it differs from the acceptance it supersedes."""
     id: Id
-    published: bool | None = None
+    published: Flag | None = None
     """True: byte-equal to what its source publishes. False: claimed, the source says otherwise or not at all.
     None: no source."""
     rule: Rule | None = None
@@ -438,7 +441,7 @@ class ObservationRecorded(Event):
     step: Id | None = None
     tool: Id
     value: Payload
-    witnessed: bool = True
+    witnessed: Flag = True
     """False: imported; the ledger was not there."""
 
 
@@ -501,7 +504,7 @@ class EffectIntended(Event):
     key: Sha256
     key_scheme: Literal["given", "v1"]
     """v1: computed from stable inputs; given: the caller named it."""
-    max_attempts: Annotated[int, Field(ge=1)] = 1
+    max_attempts: AtLeastOne = 1
     occurrence: Id | None = None
     recovery: Recovery
     repeat_reason: Text | None = None
@@ -518,7 +521,7 @@ class EffectIntended(Event):
     tool_schema: Sha256 | None = None
     undone_by: Sha256 | None = None
     """Key of the effect that undid the first act, which makes this one no repeat."""
-    witnessed: bool = True
+    witnessed: Flag = True
     """False: imported; the ledger was not there."""
 
 
@@ -528,7 +531,7 @@ class EffectStarted(Event):
     name = "effect.started"
     keyed_by = ("effect", "key")
 
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: AtLeastOne
     key: Sha256
     lease_until: Instant
     root: RunId
@@ -543,7 +546,7 @@ class EffectSucceeded(Event):
     name = "effect.succeeded"
     keyed_by = ("effect", "key")
 
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: AtLeastOne
     cost: Amounts | None = None
     external_ref: Id | None = None
     key: Sha256
@@ -557,7 +560,7 @@ class EffectFailed(Event):
     name = "effect.failed"
     keyed_by = ("effect", "key")
 
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: AtLeastOne
     cost: Amounts | None = None
     error: ErrorSaid
     key: Sha256
@@ -570,7 +573,7 @@ class EffectUnknown(Event):
     name = "effect.unknown"
     keyed_by = ("effect", "key")
 
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: AtLeastOne
     because: Literal["imported", "inconclusive", "lease_lapsed", "raised", "stopped"]
     """No result in a transcript, a probe without an answer, a lapsed lease, an undeclared error, a stop."""
     error: ErrorSaid | None = None
@@ -583,7 +586,7 @@ class EffectReconciled(Event):
     name = "effect.reconciled"
     keyed_by = ("effect", "key")
 
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: AtLeastOne
     by: Party | None = None
     cost: Amounts | None = None
     evidence: Text
@@ -601,7 +604,7 @@ class EffectDisputed(Event):
     keyed_by = ("effect", "key")
 
     act: Sha256
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: AtLeastOne
     error: ErrorSaid | None = None
     key: Sha256
     occurred_at: Instant | None = None
@@ -764,16 +767,15 @@ class ForeignRecorded(Event):
 
     name = "foreign.recorded"
 
-    originator_version: int
-    state: str
+    originator_version: Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER, strict=True)]
+    state: Annotated[
+        str,
+        StringConstraints(
+            strict=True, pattern=r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+        ),
+    ]
     """The application's own bytes, as base64 (RFC 4648, section 4)."""
-    topic: Annotated[str, Field(max_length=1000)]
-
-    @model_validator(mode="after")
-    def _topic(self) -> ForeignRecorded:
-        if "\0" in self.topic:
-            raise ValueError("a topic cannot hold NUL")
-        return self
+    topic: Annotated[str, StringConstraints(strict=True, max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 EVENT_CLASSES: tuple[type[Event], ...] = (

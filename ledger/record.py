@@ -3,14 +3,16 @@ r"""The record: the bytes of one event as they are stored, hashed and read for e
     {"about"?, "actor", "at", "causation"?, "correlation"?, "data", "id", "name", "position", "prev",
      "run", "sealed"?, "tenant", "terms"?, "v", "version"}
 
-It is canonical JSON in the restricted profile of `ledger.canonical`; an absent field means None. `v` is the
+It is canonical JSON in the restricted profile of `ledger.canonical`; an absent field means None, and null
+stands nowhere. `v` is the
 format of the record, `version` the version of the event `name`, `prev` the hash of the record before it in
 the same stream (zeros at position 1). The hash covers every byte:
 
     hash = sha256("intent-ledger.event.v1\n" + bytes)
 
 `sealed` is kept for personal data that is encrypted per subject: {path: {subject, key id, digest of the
-ciphertext, salted commitment}}. Nothing writes it yet; what reads a record lets it stand.
+ciphertext, salted commitment}}. Nothing writes it yet; what reads a record lets it stand. Any other field
+that is not named here is refused.
 """
 
 from __future__ import annotations
@@ -18,20 +20,24 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pydantic import StringConstraints
 from pydantic_core import from_json
 
-from ledger.canonical import MAX_INTEGER, canonical_text, invalid, quote
+from ledger.canonical import MAX_INTEGER, invalid, quote
 from ledger.errors import ChainBroken, SchemaMismatch, UndecodableRecord
 from ledger.events import Event
-from ledger.values import Actor, Value, write_time
+from ledger.values import MAX_ID_LENGTH, Actor, Count, Value, check_name, write_time
 
 FORMAT = 1
 """The format of the records this program writes, and the newest it reads."""
 
 MAX_RECORD_BYTES = 256 * 1024
 """Size of the largest record; larger content goes into blobs."""
+
+MAX_STREAM_LENGTH = 250
+"""Characters of the longest name of a stream: an id, and room for what marks the ledger's own streams."""
 
 ZERO_HASH = bytes(32)
 """`prev` of the first event of a stream."""
@@ -42,8 +48,9 @@ _DOMAIN = b"intent-ledger.event.v1\n"
 class TermsMark(Value):
     """Which terms were in force: where they last changed, and the digest of their content."""
 
-    digest: str
-    position: int
+    digest: Annotated[str, StringConstraints(strict=True, pattern=r"^v[1-9][0-9]*:([0-9a-f]{64})?$")]
+    """Version of what is digested and how, and the digest; empty before there are any terms."""
+    position: Count
 
 
 class Row(NamedTuple):
@@ -127,24 +134,19 @@ def write(envelope: Envelope, name: str, version: int, data: bytes) -> bytes:
     """Write the canonical bytes of a record around the canonical bytes of its data.
 
     Raises:
-        InvalidInput: the record would be larger than `MAX_RECORD_BYTES`; `reason` names both sizes.
+        InvalidInput: an id is not one, the time has no zone, or the record would be larger than
+            `MAX_RECORD_BYTES`; `reason` names both sizes.
     """
-    about, causation, correlation, terms = (
-        envelope.about,
-        envelope.causation,
-        envelope.correlation,
-        envelope.terms,
-    )
+    about, terms = envelope.about, envelope.terms
     record = b"".join(
         (
-            b'{"about":' + canonical_text(list(about)).encode() + b"," if about else b"{",
-            _actor_and_at(envelope.actor, write_time(envelope.at)),
-            b',"causation":' + quote(causation).encode() if causation is not None else b"",
-            b',"correlation":' + quote(correlation).encode() if correlation is not None else b"",
+            _about(about) if about else b"{",
+            _actor_and_at(envelope.actor, envelope.at),
+            _id("causation", envelope.causation),
+            _id("correlation", envelope.correlation),
             b',"data":',
             data,
-            b',"id":',
-            quote(envelope.id).encode(),
+            _id("id", envelope.id),
             f',"name":"{name}","position":{envelope.position},"prev":"{envelope.prev.hex()}"'.encode(),
             _run_and_tenant(envelope.run, envelope.tenant),
             _terms(terms) if terms is not None else b"",
@@ -172,7 +174,7 @@ def parse(record: bytes, *, run: str | None = None, position: int | None = None)
         format_number = fields["v"]
     except (ValueError, KeyError, TypeError) as error:
         raise undecodable(run, position, f"the bytes are not a record: {error}") from None
-    if format_number != FORMAT:
+    if type(format_number) is not int or format_number != FORMAT:
         if type(format_number) is int and FORMAT < format_number <= MAX_INTEGER:
             raise SchemaMismatch(
                 f"the record has format {format_number}, this program reads up to {FORMAT}: "
@@ -185,8 +187,14 @@ def parse(record: bytes, *, run: str | None = None, position: int | None = None)
 
 
 def event_id(record: bytes) -> str:
-    """Read the event id out of the bytes of a record."""
-    found: str = parse(record)["id"]
+    """Read the event id out of the bytes of a record.
+
+    Raises:
+        UndecodableRecord: there is none.
+    """
+    found = parse(record).get("id")
+    if type(found) is not str:
+        raise undecodable(None, None, "the record has no id")
     return found
 
 
@@ -209,6 +217,22 @@ def undecodable(run: str | None, position: int | None, why: str) -> UndecodableR
     return UndecodableRecord(f"{place}{why}", run=run, position=position)
 
 
+def _about(about: tuple[str, ...]) -> bytes:
+    items = ",".join(quote(_checked("about", subject)) for subject in about)
+    return f'{{"about":[{items}],'.encode()
+
+
+def _id(field: str, id: str | None) -> bytes:
+    return b"" if id is None else f',"{field}":{quote(_checked(field, id))}'.encode()
+
+
+def _checked(field: str, id: str, longest: int = MAX_ID_LENGTH) -> str:
+    try:
+        return check_name(id, longest)
+    except ValueError as error:
+        raise invalid(field, str(error)) from None
+
+
 # The same few actors, runs and terms surround thousands of events; their bytes are written once.
 
 
@@ -217,12 +241,17 @@ def _actor(actor: Actor) -> bytes:
     return actor.__pydantic_serializer__.to_json(actor, exclude_none=True)
 
 
-def _actor_and_at(actor: Actor, at: str) -> bytes:
-    return b'"actor":' + _actor(actor) + f',"at":"{at}"'.encode()
+def _actor_and_at(actor: Actor, at: datetime) -> bytes:
+    try:
+        return b'"actor":' + _actor(actor) + f',"at":"{write_time(at)}"'.encode()
+    except ValueError as error:
+        raise invalid("at", str(error)) from None
 
 
 @lru_cache(maxsize=1024)
 def _run_and_tenant(run: str, tenant: str) -> bytes:
+    _checked("run", run, MAX_STREAM_LENGTH)
+    _checked("tenant", tenant)
     return f',"run":{quote(run)},"tenant":{quote(tenant)}'.encode()
 
 

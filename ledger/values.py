@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Any, Never
+from typing import TYPE_CHECKING, Annotated, Any, Never
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
+    PlainValidator,
+    Strict,
     StringConstraints,
     WithJsonSchema,
     model_validator,
 )
 
-from ledger.canonical import MAX_INTEGER, canonical_text, load_text
+from ledger.canonical import MAX_INTEGER, load_canonical, utf16
 from ledger.errors import InvalidInput
 
 MAX_ID_LENGTH = 200
@@ -54,10 +56,19 @@ def check_id(text: str) -> str:
     """
     if text.isprintable() and 0 < len(text) <= MAX_ID_LENGTH and not text.isspace():
         return text
+    return check_name(text, MAX_ID_LENGTH)
+
+
+def check_name(text: str, longest: int) -> str:
+    """Check a name as `check_id` does, with another length.
+
+    Raises:
+        ValueError: empty, blank, too long, or holding a control character.
+    """
     if not text:
         raise ValueError("an id cannot be empty")
-    if len(text) > MAX_ID_LENGTH:
-        raise ValueError(f"an id has at most {MAX_ID_LENGTH} characters, this one has {len(text)}")
+    if len(text) > longest:
+        raise ValueError(f"an id has at most {longest} characters, this one has {len(text)}")
     if text.isspace():
         raise ValueError("an id cannot be blank")
     for place, character in enumerate(text):
@@ -89,8 +100,11 @@ def _principal(text: str) -> str:
 
 
 def _ref(text: str) -> str:
-    if text.partition(":")[0] not in REF_KINDS:
+    kind, colon, name = text.partition(":")
+    if not colon or kind not in REF_KINDS:
         raise ValueError(f"{text!r} does not begin with one of {', '.join(k + ':' for k in REF_KINDS)}")
+    # The name is an id of its own: the longest one must be referable, too.
+    check_id(name)
     return text
 
 
@@ -99,6 +113,7 @@ REF_KINDS = ("assumption", "constraint", "observation", "effect", "approval", "o
 
 Id = Annotated[
     str,
+    Strict(),
     AfterValidator(check_id),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH}),
 ]
@@ -113,23 +128,37 @@ Party = Annotated[Id, AfterValidator(_party)]
 Principal = Annotated[Party, AfterValidator(_principal)]
 """Who can act: a party of kind human, agent or service."""
 
-Ref = Annotated[Party, AfterValidator(_ref)]
+Ref = Annotated[
+    str,
+    Strict(),
+    AfterValidator(_ref),
+    WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(REF_KINDS)}):."}),
+]
 """Something in this run that other things rest on or wait for: `assumption:in-stock`, `observation:KEY`."""
 
-Text = Annotated[str, StringConstraints(min_length=1, max_length=65_536, pattern=r"\S")]
+Text = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=65_536, pattern=r"\S")]
 """Words for people and models: not blank, at most 65,536 characters, kept as they are."""
 
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
 """A SHA-256 as 64 lower-case hexadecimal digits."""
 
-Position = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
+# Numbers and flags are strict: "3", 3.0 or True are not 3, and "no" is not False. What is read from a record
+# is then exactly what stands there.
+
+Position = Annotated[int, Field(ge=1, le=MAX_INTEGER, strict=True)]
 """A place in a stream, counted from 1."""
 
-Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+Count = Annotated[int, Field(ge=0, le=MAX_INTEGER, strict=True)]
 """A whole number from 0 on."""
 
-Seconds = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+AtLeastOne = Annotated[int, Field(ge=1, le=MAX_INTEGER, strict=True)]
+"""A whole number from 1 on."""
+
+Seconds = Annotated[int, Field(ge=0, le=MAX_INTEGER, strict=True)]
 """A span in whole seconds."""
+
+Flag = Annotated[bool, Field(strict=True)]
+"""Yes or no."""
 
 
 # --- time --------------------------------------------------------------------------------------
@@ -139,59 +168,120 @@ def utc(moment: datetime) -> datetime:
     """Return the moment in UTC.
 
     Raises:
-        ValueError: the datetime has no time zone, so nobody knows which moment it means.
+        ValueError: the datetime has no time zone, so nobody knows which moment it means, or it lies outside
+            the years 1 to 9999 in UTC.
     """
-    if moment.tzinfo is None:
+    if moment.tzinfo is UTC and type(moment) is datetime:
+        return moment
+    # A zone that gives no offset is none: Python would quietly take the machine's own.
+    if moment.utcoffset() is None:
         raise ValueError("a time needs a time zone, e.g. datetime.now(UTC)")
-    return moment.astimezone(UTC)
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time lies within the years 1 to 9999 in UTC") from None
+    if type(moment) is datetime:
+        return moment
+    return datetime.combine(moment.date(), moment.time(), UTC)
 
 
 def write_time(moment: datetime) -> str:
-    """Write a UTC moment in the one form of the record: `2026-01-31T09:15:00.000000Z`, always that long."""
-    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    """Write a moment in the one form of the record: `2026-01-31T09:15:00.000000Z`, always that long.
+
+    Raises:
+        ValueError: `utc` refuses it.
+    """
+    return utc(moment).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def read_time(text: str) -> datetime:
+    """Read a moment in the one form of the record.
+
+    Raises:
+        ValueError: it is written in another way.
+    """
+    if len(text) != 27 or text[26] != "Z" or text[10] != "T" or text[19] != ".":
+        raise ValueError(f"{text!r} is not a time as records write it, e.g. 2026-01-31T09:15:00.000000Z")
+    return datetime.fromisoformat(text)
+
+
+def _instant(value: Any) -> datetime:
+    """Take a datetime or ISO 8601 text; a bare number, which could be seconds or milliseconds, is refused."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is not an ISO 8601 time, e.g. 2026-01-31T09:15:00Z") from None
+    if not isinstance(value, datetime):
+        raise ValueError(f"a time is a datetime or ISO 8601 text, not {type(value).__name__}")
+    return utc(value)
 
 
 Instant = Annotated[
     datetime,
-    AfterValidator(utc),
+    PlainValidator(_instant),
     PlainSerializer(write_time, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-"""A moment; it needs a time zone and is kept in UTC with microseconds."""
+"""A moment; it needs a time zone and is kept in UTC with microseconds, finer digits are cut off."""
 
 
 # --- amounts -----------------------------------------------------------------------------------
 
 
-def _exact(value: Any) -> Any:
-    if isinstance(value, bool | float):
-        raise ValueError(f"{value!r} is not exact; send a string or Decimal, e.g. '10.00'")
-    if isinstance(value, str) and not re.fullmatch(r"-?\d+(\.\d+)?", value):
-        raise ValueError(f"{value!r} is not a plain decimal number, e.g. '10.00'")
-    return value
+MAX_DIGITS = 40
+"""Digits of the longest amount."""
+
+_PLAIN_DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
-def _amount(value: Decimal) -> Decimal:
+def _amount(value: Any) -> Decimal:
+    """Take a Decimal, a whole number or plain decimal text; the number is never rounded."""
+    if isinstance(value, str):
+        if not _PLAIN_DECIMAL.fullmatch(value):
+            raise ValueError(f"{value[:50]!r} is not a plain decimal number from 0 on, e.g. '10.00'")
+        if len(value) - ("." in value) > MAX_DIGITS:
+            raise ValueError(_TOO_LONG)
+        return Decimal(value)
+    if isinstance(value, bool) or not isinstance(value, Decimal | int):
+        raise ValueError(f"{value!r:.50} is not exact; send a Decimal or text, e.g. '10.00'")
+    if isinstance(value, int):
+        if value >= 10**MAX_DIGITS:
+            raise ValueError(_TOO_LONG)
+        value = Decimal(int(value))
     if not value.is_finite() or value < 0:
         raise ValueError("an amount is a finite number from 0 on")
-    if len(f"{value:f}") > 40:
-        raise ValueError("an amount has at most 40 digits")
-    # A negative zero or an exponent would give one amount two spellings.
-    return Decimal(f"{abs(value):f}")
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    if (len(digits) + exponent if exponent >= 0 else max(len(digits), 1 - exponent)) > MAX_DIGITS:
+        raise ValueError(_TOO_LONG)
+    # An exponent or a negative zero would give one amount two spellings.
+    return Decimal(f"{value:f}".removeprefix("-")) if sign or exponent > 0 else value
+
+
+_TOO_LONG = f"an amount has at most {MAX_DIGITS} digits"
 
 
 Amount = Annotated[
     Decimal,
-    BeforeValidator(_exact),
-    AfterValidator(_amount),
+    PlainValidator(_amount),
     PlainSerializer(lambda value: f"{value:f}", return_type=str, when_used="json"),
-    WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d+)?$"}),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}),
 ]
 """An exact amount from 0 on; its scale is kept (`10.00` stays `10.00`). Floats are refused."""
 
 
 class FrozenMap(dict[str, Any]):
-    """A dict that cannot be changed, with its keys in canonical order."""
+    """A dict that cannot be changed. Whoever makes one gives its keys in canonical order."""
+
+    # It is filled before anybody has it; filling it again would be a change.
+    def __new__(cls, *members: Any, **more: Any) -> FrozenMap:
+        self = super().__new__(cls)
+        dict.update(self, *members, **more)
+        return self
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
 
     def _refuse(self, *_: Any, **__: Any) -> Never:
         raise TypeError("this mapping is part of an event and cannot be changed")
@@ -199,26 +289,48 @@ class FrozenMap(dict[str, Any]):
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __copy__(self) -> FrozenMap:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return FrozenMap, (dict(self),)
+        return type(self), (dict(self),)
 
 
-def _frozen_map(members: dict[str, Any]) -> dict[str, Any]:
+def _frozen_map(members: dict[str, Any]) -> FrozenMap:
     return FrozenMap(sorted(members.items()))
 
 
-_Key = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
+def _named(members: dict[str, Any]) -> FrozenMap:
+    """Freeze a map by ids, sorted by UTF-16 code units, which for ASCII is the order of Python."""
+    joined = "".join(members)
+    if not joined.isascii():
+        members = {name: members[name] for name in sorted(members, key=utf16)}
+    elif len(members) > 1:
+        members = dict(sorted(members.items()))
+    # Most names are short and plain, which one look at all of them shows.
+    if not (joined.isascii() and joined.isprintable() and len(joined) <= MAX_ID_LENGTH) or (
+        " " in joined or "" in members
+    ):
+        for name in members:
+            check_id(name)
+    return FrozenMap(members)
+
+
+_Key = Annotated[str, StringConstraints(strict=True, pattern=r"^[\x21-\x7e]{1,200}$")]
 
 Amounts = Annotated[dict[_Key, Amount], AfterValidator(_frozen_map)]
 """Amounts by unit, e.g. `{"EUR": "10.00", "tokens": "5000"}`; units are printable ASCII without spaces."""
 
 Labels = Annotated[
-    dict[_Key, Annotated[str, StringConstraints(max_length=1000)]], AfterValidator(_frozen_map)
+    dict[_Key, Annotated[str, StringConstraints(strict=True, max_length=1000)]], AfterValidator(_frozen_map)
 ]
 """Words to find runs by; keys are printable ASCII without spaces."""
 
-Counts = Annotated[dict[_Key, Count], AfterValidator(_frozen_map)]
-"""Whole numbers by name; names are printable ASCII without spaces."""
+Counts = Annotated[dict[Annotated[str, Strict()], Count], AfterValidator(_named)]
+"""Whole numbers by the ids of nodes, sources and the like."""
 
 
 # --- JSON carried as text ----------------------------------------------------------------------
@@ -226,16 +338,13 @@ Counts = Annotated[dict[_Key, Count], AfterValidator(_frozen_map)]
 
 def _canonical(text: str) -> str:
     try:
-        value = load_text(text)
-        again = canonical_text(value)
+        load_canonical(text)
     except InvalidInput as error:
-        raise ValueError(f"{error.path}: {error.reason}") from None
-    if again != text:
-        raise ValueError("this JSON text is not canonical (RFC 8785)")
+        raise ValueError(str(error)) from None
     return text
 
 
-CanonicalJson = Annotated[str, AfterValidator(_canonical)]
+CanonicalJson = Annotated[str, Strict(), AfterValidator(_canonical)]
 """A JSON value as its RFC 8785 text. `ledger.canonical.canonical_text` writes it."""
 
 
@@ -257,10 +366,30 @@ class Payload(Value):
     def _one(self) -> Payload:
         if (self.digest is None) == (self.json_text is None):
             raise ValueError("a payload is either JSON text or a digest")
+        if self.digest is None and not (self.size is None and self.type is None):
+            raise ValueError("size and type speak of the content behind a digest")
         return self
 
 
 # --- who and where from ------------------------------------------------------------------------
+
+
+def _positional(*names: str) -> Callable[..., None]:
+    """Build an `__init__` whose first fields may be given by place."""
+
+    def init(self: Value, *given: Any, **fields: Any) -> None:
+        if len(given) > len(names):
+            raise TypeError(f"{type(self).__name__} takes {' and '.join(names)} by place, the rest by name")
+        for name, value in zip(names, given, strict=False):
+            if name in fields:
+                raise TypeError(f"{type(self).__name__} got {name} twice")
+            fields[name] = value
+        BaseModel.__init__(self, **fields)
+
+    # Tells pydantic that making one from data needs no detour through here: it validates the fields itself,
+    # so that a missing one is reported as such, with its path.
+    init.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+    return init
 
 
 class Actor(Value):
@@ -277,8 +406,20 @@ class Actor(Value):
     role: Id | None = None
     session: Id | None = None
 
-    def __init__(self, id: str, **fields: Any) -> None:
-        super().__init__(id=id, **fields)  # type: ignore[call-arg]
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            id: str,
+            *,
+            authenticated_by: str | None = None,
+            on_behalf_of: tuple[str, ...] = (),
+            role: str | None = None,
+            session: str | None = None,
+        ) -> None: ...
+
+    else:
+        __init__ = _positional("id")
 
     @property
     def kind(self) -> str:
@@ -291,12 +432,18 @@ class Source(Value):
 
     item: Id | None = None
     """Which published constraint; None: the one with the id of the constraint."""
-    kind: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]*$", max_length=50)]
+    kind: Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.-]*$", max_length=50)]
     name: Annotated[Id, Field(max_length=149)]
     revision: Id | None = None
 
-    def __init__(self, kind: str, name: str, **fields: Any) -> None:
-        super().__init__(kind=kind, name=name, **fields)  # type: ignore[call-arg]
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, kind: str, name: str, *, item: str | None = None, revision: str | None = None
+        ) -> None: ...
+
+    else:
+        __init__ = _positional("kind", "name")
 
     @property
     def stream(self) -> str:
@@ -326,13 +473,13 @@ class Runtime(Value):
 class Limits(Value):
     """Bounds given when a run opens; what reaches one suspends the run and says which."""
 
-    effects: Annotated[int, Field(ge=1, le=MAX_INTEGER)] | None = None
+    effects: AtLeastOne | None = None
     """Effects intended."""
-    refusals_in_a_row: Annotated[int, Field(ge=1, le=MAX_INTEGER)] | None = None
+    refusals_in_a_row: AtLeastOne | None = None
     """Refused effects without one that started in between."""
-    steps: Annotated[int, Field(ge=1, le=MAX_INTEGER)] | None = None
+    steps: AtLeastOne | None = None
     """Cursor moves."""
-    wall_seconds: Annotated[int, Field(ge=1, le=MAX_INTEGER)] | None = None
+    wall_seconds: AtLeastOne | None = None
     """Seconds since the run was opened."""
 
 
@@ -355,11 +502,24 @@ class Operator(StrEnum):
     ABSENT = "absent"
 
 
+# By the first character of the canonical text of what to compare with.
+_SHAPES: dict[Operator, str] = {
+    Operator.LESS: '"-0123456789',
+    Operator.AT_MOST: '"-0123456789',
+    Operator.GREATER: '"-0123456789',
+    Operator.AT_LEAST: '"-0123456789',
+    Operator.ONE_OF: "[",
+    Operator.NONE_OF: "[",
+    Operator.STARTS_WITH: '"',
+}
+_SHAPE_NAMES = {'"-0123456789': "a number or text", "[": "a list", '"': "text"}
+
+
 class Predicate(Value):
     """One condition on the arguments of an act."""
 
     operator: Operator
-    path: Annotated[str, StringConstraints(pattern=r"^(/.*)?$", max_length=500)]
+    path: Annotated[str, StringConstraints(strict=True, pattern=r"^(/.*)?$", max_length=500)]
     """JSON Pointer into the arguments (RFC 6901), e.g. `/payment/amount`."""
     value: CanonicalJson | None = None
     """What to compare with, as canonical JSON; None for `present` and `absent`."""
@@ -369,6 +529,9 @@ class Predicate(Value):
         bare = self.operator in (Operator.PRESENT, Operator.ABSENT)
         if bare != (self.value is None):
             raise ValueError(f"'{self.operator}' takes {'no value' if bare else 'a value'}")
+        shape = _SHAPES.get(self.operator)
+        if shape is not None and self.value is not None and self.value[0] not in shape:
+            raise ValueError(f"'{self.operator}' takes {_SHAPE_NAMES[shape]}")
         return self
 
 
@@ -379,7 +542,7 @@ class Rule(Value):
     """Only these tools; None: any."""
     deny: tuple[Id, ...] = ()
     """Never these tools."""
-    needs_approval: bool = False
+    needs_approval: Flag = False
     """A person must approve each act the rule applies to."""
     require: tuple[Predicate, ...] = ()
     """Conditions the arguments must all meet."""
@@ -406,7 +569,7 @@ class Step(Value):
 class ErrorSaid(Value):
     """What went wrong, in the words of who said so."""
 
-    message: Annotated[str, Field(max_length=65_536)]
+    message: Annotated[str, StringConstraints(strict=True, max_length=65_536)]
     type: Id
 
 

@@ -187,7 +187,7 @@ class Vocabulary:
             (v.Amount, self.amount),
             (v.Amounts, _maps(self.amount, self.unit)),
             (v.Labels, _maps(st.text(_CHARACTERS, max_size=20))),
-            (v.Counts, _maps(st.integers(0, MAX_INTEGER))),
+            (v.Counts, _maps(st.integers(0, MAX_INTEGER), self.id)),
             (v.CanonicalJson, json_values().map(canonical_text)),
             (v.Payload, self.payload()),
             (v.Source, st.builds(_source, self.source, self.maybe(self.id), self.maybe(self.id))),
@@ -298,6 +298,10 @@ def model(kind: type[M], words: Vocabulary = ANY) -> Strategy[M]:
 
 def _predicate(operator: Operator, path: str, value: str | None) -> Predicate:
     bare = operator in (Operator.PRESENT, Operator.ABSENT)
+    if operator in (Operator.ONE_OF, Operator.NONE_OF):
+        value = f"[{value or ''}]"
+    elif operator not in (Operator.EQUAL, Operator.NOT_EQUAL):
+        value = canonical_text(value or "")
     pointer = "/" + path if path else ""
     return Predicate(
         operator=operator, path=pointer.replace("\n", ""), value=None if bare else value or "null"

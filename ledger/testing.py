@@ -3,11 +3,12 @@
     >>> from ledger.commands import CloseRun, DischargeObligation
     >>> from ledger.events import ObligationDischarged, ObligationOpened, RunOpened
     >>> from ledger.testing import given
+    >>> from ledger.values import Outcome
     >>> promised = given(
     ...     RunOpened(goal="Refund order 17"),
     ...     ObligationOpened(id="tell", owed_to="customer:17", text="Mail the customer"),
     ... )
-    >>> refused = promised.when(CloseRun(outcome="completed")).then_refused("still_open")
+    >>> refused = promised.when(CloseRun(outcome=Outcome.COMPLETED)).then_refused("still_open")
     >>> done = promised.when(DischargeObligation(id="tell", evidence="mail 42")).then(
     ...     ObligationDischarged(id="tell", evidence="mail 42")
     ... )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from threading import Lock
 from typing import TypeVar
@@ -198,6 +199,10 @@ class Writer:
     def _drop(self) -> None:
         for cursor in (self._cursor, self._scratch):
             if cursor is not None:
+                # The cursor first: a connection whose statement somebody still refers to, as the traceback of
+                # an error does, would live on behind its closing, and keep its locks.
+                with suppress(sqlite3.Error):
+                    cursor.close()
                 cursor.connection.close()
         self._cursor = self._scratch = None
 

@@ -1,0 +1,73 @@
+"""A goal is revised by somebody for a reason; a plan is committed once and then revised."""
+
+from __future__ import annotations
+
+from ledger import events as e
+from ledger.commands import CommitPlan, ReviseGoal, RevisePlan
+from ledger.testing import given
+from ledger.values import Step
+from tests.run import examples as x
+
+REVISE = ReviseGoal(by="human:kim", reason="customer asked", rests_on=("assumption:a",), text="Say so, too")
+REVISED = e.GoalRevised(
+    by="human:kim", reason="customer asked", rests_on=("assumption:a",), text="Say so, too"
+)
+LOOK, PAY = Step(name="look"), Step(name="pay", tool="refund")
+
+
+def test_a_revised_goal_names_who_why_and_its_number() -> None:
+    goal = given(x.opened()).when(REVISE).then(REVISED).contract.goal
+    assert (goal.text, goal.by, goal.reason, goal.rests_on) == (
+        "Say so, too",
+        "human:kim",
+        "customer asked",
+        ("assumption:a",),
+    )
+    assert (goal.revision, goal.position) == (2, 2)
+
+
+def test_the_same_revision_told_again_stands_where_it_stood() -> None:
+    given(x.opened(), REVISED).when(REVISE).then_stands_at(2)
+
+
+def test_the_same_text_for_another_reason_is_another_revision() -> None:
+    other = REVISE.model_copy(update={"reason": "the law"})
+    history = given(x.opened(), REVISED).when(other).then(REVISED.model_copy(update={"reason": "the law"}))
+    assert history.contract.goal.revision == 3
+
+
+def test_a_plan_is_committed_once() -> None:
+    history = (
+        given(x.opened())
+        .when(CommitPlan(by="human:kim", steps=(LOOK, PAY)))
+        .then(e.PlanCommitted(by="human:kim", steps=(LOOK, PAY)))
+    )
+    plan = history.contract.plan
+    assert plan is not None
+    assert (plan.steps, plan.revision, plan.position) == ((LOOK, PAY), 1, 2)
+    history.when(CommitPlan(steps=(LOOK, PAY))).then_stands_at(2)
+    history.when(CommitPlan(steps=(PAY,))).then_refused("id_in_use", position=2)
+
+
+def test_a_committed_plan_is_revised_with_a_reason() -> None:
+    history = given(x.opened(), e.PlanCommitted(steps=(LOOK, PAY)))
+    history = history.when(RevisePlan(reason="seen", steps=(PAY,))).then(
+        e.PlanRevised(reason="seen", steps=(PAY,))
+    )
+    plan = history.contract.plan
+    assert plan is not None
+    assert (plan.steps, plan.reason, plan.revision) == ((PAY,), "seen", 2)
+    history.when(RevisePlan(reason="seen", steps=(PAY,))).then_stands_at(3)
+    history.when(RevisePlan(reason="again", steps=(PAY,))).then(e.PlanRevised(reason="again", steps=(PAY,)))
+
+
+def test_a_plan_that_was_never_committed_cannot_be_revised() -> None:
+    given(x.opened()).when(RevisePlan(reason="seen", steps=(PAY,))).then_refused("not_open")
+
+
+def test_a_plan_names_every_step_once() -> None:
+    twins = (LOOK, PAY, LOOK)
+    given(x.opened()).when(CommitPlan(steps=twins)).then_refused("id_in_use")
+    given(x.opened(), e.PlanCommitted(steps=(PAY,))).when(
+        RevisePlan(reason="more", steps=twins)
+    ).then_refused("id_in_use")

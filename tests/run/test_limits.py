@@ -1,0 +1,102 @@
+"""What would go beyond a limit suspends the run with the reason; what adds nothing goes beyond none."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from ledger import events as e
+from ledger.commands import CloseRun, MakeAssumption, MoveCursor, RefuteAssumption, ReviseGoal, SuspendRun
+from ledger.run.limits import after_refusals
+from ledger.testing import START, given
+from ledger.values import Limits, Outcome
+from tests.run import examples as x
+
+REFUSED = e.EffectRefused(rule="off_plan", tool="mail")
+
+
+def suspended(cause: str, reason: str) -> e.RunSuspended:
+    return e.RunSuspended.model_validate({"cause": cause, "reason": reason})
+
+
+def test_a_step_beyond_the_limit_is_refused_and_suspends_the_run() -> None:
+    history = given(x.opened(limits=Limits(steps=2)))
+    for node in ("look", "pay"):
+        history = history.when(MoveCursor(node=node)).then(e.CursorMoved(node=node))
+    stopped = history.when(MoveCursor(node="mail")).then_refused(
+        "run_is_held", events=[suspended("steps", "the run was given 2 steps, which are taken")]
+    )
+    assert stopped.contract.status == "suspended"
+    assert stopped.contract.tally.steps == 2
+    stopped.when(MoveCursor(node="mail")).then_refused("run_is_held", position=4)
+
+
+def test_a_repeated_move_at_the_limit_is_still_a_repeat() -> None:
+    history = given(x.opened(limits=Limits(steps=1)), e.CursorMoved(node="look"))
+    history.when(MoveCursor(node="look")).then_stands_at(2)
+
+
+def test_other_requests_do_not_count_as_steps() -> None:
+    history = given(x.opened(limits=Limits(steps=1)), e.CursorMoved(node="look"))
+    history.when(MakeAssumption(id="a", text="one")).then(e.AssumptionMade(id="a", text="one"))
+
+
+WALL = given(x.opened(limits=Limits(wall_seconds=60)))
+
+
+def test_wall_time_runs_from_the_opening() -> None:
+    just = WALL.at(START + timedelta(seconds=59, microseconds=999_999))
+    just.when(MoveCursor(node="look")).then(e.CursorMoved(node="look"))
+    over = suspended("wall_seconds", "the run was given 60 seconds, which are over")
+    stopped = WALL.later(seconds=60).when(MoveCursor(node="look")).then_refused("run_is_held", events=[over])
+    assert stopped.contract.suspended is not None
+    assert stopped.contract.suspended.cause == "wall_seconds"
+
+
+def test_a_limit_longer_than_any_calendar_is_no_error() -> None:
+    history = given(x.opened(limits=Limits(wall_seconds=2**53 - 1))).later(days=365_000)
+    history.when(MoveCursor(node="look")).then(e.CursorMoved(node="look"))
+
+
+def test_after_the_wall_time_remedies_reports_and_the_wish_to_stop_are_admitted() -> None:
+    late = WALL.also(e.AssumptionMade(id="a", text="one")).later(hours=1)
+    late.when(ReviseGoal(by="human:kim", reason="new", text="less")).then(
+        e.GoalRevised(by="human:kim", reason="new", text="less")
+    )
+    late.when(RefuteAssumption(id="a", evidence="seen")).then(e.AssumptionRefuted(id="a", evidence="seen"))
+    late.when(SuspendRun(reason="enough")).then(e.RunSuspended(cause="asked", reason="enough"))
+    late.when(CloseRun(outcome=Outcome.FAILED)).then(e.RunClosed(outcome=Outcome.FAILED))
+
+
+def test_a_repeat_after_the_wall_time_is_told_where_it_stands() -> None:
+    late = WALL.also(e.AssumptionMade(id="a", text="one")).later(hours=1)
+    late.when(MakeAssumption(id="a", text="one")).then_stands_at(2)
+
+
+def test_intended_effects_are_counted_each_attempt_alike() -> None:
+    history = given(x.opened(), x.intended(), x.started(), x.intended(), x.intended(x.TWO))
+    assert history.contract.tally.effects == 3
+
+
+def test_refusals_in_a_row_are_counted_until_an_effect_starts() -> None:
+    history = given(x.opened(), REFUSED, REFUSED)
+    assert history.contract.tally.refusals_in_a_row == 2
+    assert history.also(x.intended()).contract.tally.refusals_in_a_row == 2
+    assert history.also(x.intended(), x.started()).contract.tally.refusals_in_a_row == 0
+    assert history.also(x.started(x.TWO)).contract.tally.refusals_in_a_row == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "stops"), [(0, 1, False), (1, 1, True), (0, 2, True), (1, 0, False)]
+)
+def test_the_refusal_that_completes_the_row_suspends_the_run(before: int, now: int, stops: bool) -> None:
+    contract = given(x.opened(limits=Limits(refusals_in_a_row=2)), *[REFUSED] * before).contract
+    yielded = (REFUSED,) * now
+    stop = suspended("refusals_in_a_row", "2 effects in a row were refused")
+    assert after_refusals(contract, yielded) == ((*yielded, stop) if stops else yielded)
+
+
+def test_without_a_limit_refusals_never_suspend() -> None:
+    contract = given(x.opened(), *[REFUSED] * 9).contract
+    assert after_refusals(contract, (REFUSED,)) == (REFUSED,)

@@ -44,6 +44,11 @@ class Ledger:
         return self._edge.tenant
 
     @property
+    def actor(self) -> Actor:
+        """Who writes where a call names nobody."""
+        return self._edge.actor
+
+    @property
     def store(self) -> FullStore:
         """The store underneath, for maintenance and verification."""
         return self._edge.store
@@ -191,6 +196,8 @@ class Ledger:
                 raise explain(error, root="source") from None
             name = PREFIX + source
             stream = Stream(self._edge, name, SOURCE, load_source(self._edge, name))
+            if len(self._sources) >= _SOURCES_KEPT:
+                self._sources.clear()
             stream = self._sources.setdefault(source, stream)
         return stream
 
@@ -315,6 +322,9 @@ class Ledger:
 
 
 _SOURCE_ID: TypeAdapter[str] = TypeAdapter(SourceId)
+
+_SOURCES_KEPT = 256
+"""Sources whose state a ledger remembers; where each run has a prompt of its own there is no end of them."""
 
 
 def _run_id(run: str) -> str:

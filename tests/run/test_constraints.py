@@ -1,0 +1,362 @@
+"""Constraints: accepted from somebody, superseded by a named change, bound to where their source stands."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ledger import events as e
+from ledger.commands import AcknowledgeRevision, WithdrawConstraint
+from ledger.run.contract import Contract
+from ledger.run.decision import Admitted
+from ledger.run.sources import SourceState
+from ledger.testing import START, Decided, History, given, given_source
+from ledger.values import Actor, Change, Published, Rule, Source
+from tests.run import examples as x
+
+REFUNDS = Source("policy", "refunds")
+OPENED = given(x.opened())
+WITHDRAWN = e.ConstraintWithdrawnAtSource(by="human:kim", id="limit-100", reason="replaced")
+
+
+def publishing(*events: e.Event) -> History[SourceState]:
+    """Build the source at revision 4, which publishes `limit-100` and `kind`, with more after it."""
+    both = (Published(id="limit-100", text=x.LIMIT), Published(id="kind", text="Be kind", rule=x.AT_MOST_100))
+    return given_source("policy:refunds", x.published(*both), *events)
+
+
+def guards(decided: Decided[Any]) -> dict[str, int]:
+    assert isinstance(decided.decision, Admitted)
+    return dict(decided.decision.guards)
+
+
+def ids(history: History[Contract | None]) -> list[str]:
+    return [item.id for item in history.contract.constraints]
+
+
+# --- without a source --------------------------------------------------------------------------
+
+
+def test_an_acceptance_names_who_asserted_and_who_accepted() -> None:
+    command = x.accept(
+        accepted_by="human:lee",
+        asserted_at=START,
+        rule=x.AT_MOST_100,
+        valid_from=START,
+        valid_until=START + x.HOUR,
+    )
+    event = x.accepted(
+        accepted_by="human:lee",
+        asserted_at=START,
+        rule=x.AT_MOST_100,
+        valid_from=START,
+        valid_until=START + x.HOUR,
+    )
+    (item,) = OPENED.when(command).then(event).contract.constraints
+    assert (item.asserted_by, item.accepted_by, item.position, item.accepted_at) == (
+        "human:kim",
+        "human:lee",
+        2,
+        START,
+    )
+
+
+def test_who_accepts_is_the_actor_unless_somebody_else_is_named() -> None:
+    OPENED.by("agent:refunds").when(x.accept()).then(x.accepted(accepted_by="agent:refunds"))
+
+
+def test_it_is_in_force_within_its_valid_time_only() -> None:
+    contract = OPENED.also(x.accepted(valid_from=START + x.HOUR, valid_until=START + 2 * x.HOUR)).contract
+    for moment, count in [(0, 0), (1, 1), (1.99, 1), (2, 0)]:
+        assert len(contract.in_force(START + moment * x.HOUR)) == count
+
+
+def test_an_equal_acceptance_stands_and_another_under_its_id_is_refused() -> None:
+    history = OPENED.also(x.accepted())
+    history.when(x.accept()).then_stands_at(2)
+    for other in (
+        x.accept(text="Never refund more than 50 EUR"),
+        x.accept(asserted_by="human:lee"),
+        x.accept(rule=x.AT_MOST_100),
+        x.accept(valid_until=START),
+        x.accept(accepted_by="human:lee"),
+        x.accept(source=REFUNDS),
+    ):
+        history.when(other).then_refused("id_in_use", position=2)
+
+
+# --- superseding and withdrawing ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", list(Change))
+def test_a_named_change_supersedes_in_place(change: Change) -> None:
+    history = OPENED.also(x.accepted(), x.accepted("kind", text="Be kind"))
+    command = x.accept(text="Never refund more than 50 EUR", change=change)
+    event = x.accepted(text="Never refund more than 50 EUR", change=change, supersedes=2)
+    history = history.when(command).then(event)
+    assert ids(history) == ["limit-100", "kind"]
+    assert history.contract.constraints[0].position == 4
+    history.when(command).then_stands_at(4)
+
+
+def test_what_is_not_in_force_cannot_be_superseded() -> None:
+    OPENED.when(x.accept(change=Change.TIGHTENED)).then_refused("not_open")
+
+
+STRICT = Rule(deny=("mail",), needs_approval=True)
+
+
+@pytest.mark.parametrize(
+    "laxer",
+    [
+        {"rule": None},
+        {"rule": Rule(deny=("mail",))},
+        {"rule": STRICT, "valid_from": START + x.HOUR},
+        {"rule": STRICT, "valid_until": START + x.HOUR},
+    ],
+)
+@pytest.mark.parametrize("change", [Change.TIGHTENED, Change.REWORDED])
+def test_an_agent_cannot_relax_by_calling_it_something_else(change: Change, laxer: dict[str, Any]) -> None:
+    history = OPENED.also(x.accepted(rule=STRICT))
+    command = x.accept(accepted_by="service:test", change=change, **laxer)
+    history.by("agent:refunds").when(command).then_refused("not_for_agents", position=2)
+    history.by(Actor("service:api", on_behalf_of=("agent:refunds",))).when(command).then_refused(
+        "not_for_agents"
+    )
+    history.by("human:kim").when(command).then(x.accepted(change=change, supersedes=2, **laxer))
+
+
+def test_an_agent_may_tighten() -> None:
+    tight = Rule(deny=("mail", "call"), needs_approval=True)
+    history = OPENED.also(x.accepted(rule=STRICT, accepted_by="agent:refunds")).by("agent:refunds")
+    history.when(x.accept(rule=tight, change=Change.TIGHTENED)).then(
+        x.accepted(rule=tight, change=Change.TIGHTENED, supersedes=2, accepted_by="agent:refunds")
+    )
+
+
+def test_a_withdrawn_constraint_is_no_longer_in_force() -> None:
+    command = WithdrawConstraint(by="human:kim", id="limit-100", reason="obsolete")
+    history = (
+        OPENED.also(x.accepted())
+        .when(command)
+        .then(e.ConstraintWithdrawn(by="human:kim", id="limit-100", reason="obsolete"))
+    )
+    assert ids(history) == []
+    history.when(command).then_refused("not_open")
+    history.when(x.accept()).then(x.accepted())
+
+
+# --- from a source -----------------------------------------------------------------------------
+
+
+def test_what_the_source_publishes_byte_for_byte_is_marked_so_and_guarded() -> None:
+    decided = OPENED.beside(publishing()).when(x.accept(source=REFUNDS))
+    decided.then(x.accepted(source=x.POLICY, source_position=1, published=True))
+    assert guards(decided) == {"policy:refunds": 1}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"text": "Never refund more than 100 EUR."},
+        {"rule": x.AT_MOST_100},
+        {"id": "limit-50"},
+        {"source": Source("policy", "refunds", item="kind")},
+    ],
+)
+def test_what_the_source_says_otherwise_or_not_at_all_is_marked_as_claimed(claim: dict[str, Any]) -> None:
+    decided = OPENED.beside(publishing()).when(x.accept(**{"source": REFUNDS, **claim}))
+    (event,) = decided.decision.events
+    assert isinstance(event, e.ConstraintAccepted)
+    assert event.published is False
+    assert guards(decided) == {"policy:refunds": 1}
+
+
+def test_an_item_may_be_accepted_under_another_id() -> None:
+    decided = OPENED.beside(publishing()).when(
+        x.accept("ours", source=Source("policy", "refunds", item="limit-100"))
+    )
+    (event,) = decided.decision.events
+    assert isinstance(event, e.ConstraintAccepted)
+    assert event.published is True
+
+
+def test_a_source_that_nobody_opened_is_claimed_at_position_0_and_guarded_there() -> None:
+    decided = OPENED.when(x.accept(source=x.POLICY))
+    decided.then(x.accepted(source=x.POLICY, source_position=0, published=False))
+    assert guards(decided) == {"policy:refunds": 0}
+
+
+def test_an_acceptance_without_a_source_needs_no_guard() -> None:
+    decided = OPENED.beside(publishing()).when(x.accept())
+    decided.then(x.accepted())
+    assert guards(decided) == {}
+
+
+@pytest.mark.parametrize(
+    "withdrawal",
+    [WITHDRAWN, e.SourceRevised(revision="5", withdrawn=("limit-100",))],
+)
+def test_what_the_source_withdrew_is_refused_even_as_a_repeat(withdrawal: e.Event) -> None:
+    moved = publishing(withdrawal)
+    accepted = x.accepted(source=x.POLICY, source_position=1, published=True)
+    for history in (OPENED, OPENED.also(accepted)):
+        decided = history.beside(moved).when(x.accept(source=REFUNDS))
+        decided.then_refused("contract_changed")
+        assert decided.decision.evidence["change"] == "withdrawn"  # type: ignore[union-attr]
+        assert decided.decision.evidence["source_position"] == 2  # type: ignore[union-attr]
+
+
+def test_what_is_published_again_after_a_withdrawal_is_accepted_again() -> None:
+    again = publishing(WITHDRAWN, x.published(Published(id="limit-100", text=x.LIMIT), revision="5"))
+    OPENED.beside(again).when(x.accept(source=REFUNDS)).then(
+        x.accepted(source=Source("policy", "refunds", revision="5"), source_position=3, published=True)
+    )
+
+
+REWORDED = e.SourceRevised(revision="5", reworded=(Published(id="limit-100", text="Never more than 50 EUR"),))
+
+
+def test_who_names_a_revision_that_is_behind_is_told_when_the_words_changed() -> None:
+    moved = OPENED.beside(publishing(REWORDED))
+    decided = moved.when(x.accept(source=x.POLICY))
+    decided.then_refused("contract_changed")
+    assert decided.decision.evidence["change"] == "reworded"  # type: ignore[union-attr]
+    moved.when(x.accept(text="Never more than 50 EUR", source=x.POLICY)).then(
+        x.accepted(text="Never more than 50 EUR", source=x.POLICY, source_position=2, published=True)
+    )
+
+
+def test_after_a_guard_moved_an_untouched_constraint_goes_on_and_a_reworded_one_does_not() -> None:
+    first = x.accepted(source=x.POLICY, source_position=1, published=True)
+    same = OPENED.beside(publishing(e.SourceRevised(revision="5")))
+    same.when(x.accept(source=REFUNDS), earlier=[first]).then(
+        x.accepted(source=Source("policy", "refunds", revision="5"), source_position=2, published=True)
+    )
+    moved = OPENED.beside(publishing(REWORDED))
+    moved.when(x.accept(source=REFUNDS), earlier=[first]).then_refused("contract_changed")
+    claimed = x.accepted(source=x.POLICY, source_position=1, published=False)
+    moved.when(x.accept(source=REFUNDS), earlier=[claimed]).then(
+        x.accepted(source=Source("policy", "refunds", revision="5"), source_position=2, published=False)
+    )
+
+
+def test_a_source_that_moved_on_without_touching_it_leaves_an_acceptance_what_it_was() -> None:
+    history = OPENED.also(x.accepted(source=x.POLICY, source_position=1, published=True))
+    history.beside(publishing(e.SourceRevised(revision="5"))).when(x.accept(source=REFUNDS)).then_stands_at(2)
+
+
+def test_what_was_claimed_stays_claimed_until_somebody_names_the_change() -> None:
+    claimed = OPENED.also(x.accepted(source=REFUNDS, source_position=0, published=False)).beside(publishing())
+    claimed.when(x.accept(source=REFUNDS)).then_stands_at(2)
+    command = x.accept(source=REFUNDS, change=Change.REWORDED)
+    history = claimed.when(command).then(
+        x.accepted(source=x.POLICY, source_position=1, published=True, change=Change.REWORDED, supersedes=2)
+    )
+    history.when(command).then_stands_at(3)
+
+
+# --- how far a source was followed -------------------------------------------------------------
+
+
+def seen(history: History[Contract | None]) -> list[tuple[str, int, str | None, int]]:
+    return [(one.source, one.position, one.revision, one.stated_at) for one in history.contract.sources]
+
+
+def from_source(id: str, at: int, name: str = "refunds", **more: Any) -> e.ConstraintAccepted:
+    return x.accepted(
+        id, source=Source("policy", name, revision=f"r{at}"), source_position=at, published=True, **more
+    )
+
+
+def test_a_later_acceptance_does_not_speak_for_an_earlier_one() -> None:
+    assert seen(OPENED.also(from_source("a", 3), from_source("b", 7))) == [("policy:refunds", 3, "r3", 2)]
+
+
+def test_superseding_the_oldest_moves_on_to_the_next() -> None:
+    history = OPENED.also(from_source("a", 3), from_source("b", 7))
+    assert seen(history.also(from_source("a", 9, supersedes=2))) == [("policy:refunds", 7, "r7", 3)]
+
+
+def test_withdrawing_the_oldest_moves_on_to_the_next_and_the_last_takes_the_source_along() -> None:
+    history = OPENED.also(from_source("a", 3), from_source("b", 7), from_source("c", 1, "mail"))
+    gone = history.also(e.ConstraintWithdrawn(by="human:kim", id="a", reason="r"))
+    assert seen(gone) == [("policy:refunds", 7, "r7", 3), ("policy:mail", 1, "r1", 4)]
+    assert seen(gone.also(e.ConstraintWithdrawn(by="human:kim", id="b", reason="r"))) == [
+        ("policy:mail", 1, "r1", 4)
+    ]
+
+
+def test_an_acknowledgement_speaks_for_all_that_are_in_force_then_and_for_none_accepted_later() -> None:
+    acknowledged = e.RevisionAcknowledged(
+        by="human:kim", source=Source("policy", "refunds", revision="r8"), source_position=8
+    )
+    history = OPENED.also(from_source("a", 3), from_source("b", 7), acknowledged)
+    assert seen(history) == [("policy:refunds", 8, "r8", 4)]
+    assert seen(history.also(from_source("c", 9))) == [("policy:refunds", 8, "r8", 4)]
+    assert seen(history.also(x.accepted("d", source=REFUNDS))) == [("policy:refunds", 0, None, 5)]
+
+
+def test_sources_do_not_pile_up_when_one_id_moves_between_them() -> None:
+    history = OPENED
+    for number in range(9):
+        history = history.also(from_source("a", 1, f"s-{number}"))
+    assert [one.source for one in history.contract.sources] == ["policy:s-8"]
+
+
+# --- acknowledging -----------------------------------------------------------------------------
+
+FOLLOWING = OPENED.also(x.accepted(source=x.POLICY, source_position=1, published=True))
+ACKNOWLEDGE = AcknowledgeRevision(by="human:kim", reason="read it", source=REFUNDS)
+
+
+def test_a_new_revision_is_acknowledged_under_a_guard() -> None:
+    decided = FOLLOWING.beside(publishing(e.SourceRevised(revision="5"))).when(ACKNOWLEDGE)
+    history = decided.then(
+        e.RevisionAcknowledged(
+            by="human:kim",
+            reason="read it",
+            source=Source("policy", "refunds", revision="5"),
+            source_position=2,
+        )
+    )
+    assert guards(decided) == {"policy:refunds": 2}
+    assert seen(history) == [("policy:refunds", 2, "5", 3)]
+    history.when(ACKNOWLEDGE).then_stands_at(3)
+
+
+def test_where_the_source_has_not_moved_there_is_nothing_to_acknowledge() -> None:
+    FOLLOWING.also(e.CursorMoved(node="a")).beside(publishing()).when(ACKNOWLEDGE).then_stands_at(2)
+
+
+def test_a_source_that_no_constraint_comes_from_or_that_nobody_opened_cannot_be_acknowledged() -> None:
+    OPENED.also(x.accepted()).beside(publishing()).when(ACKNOWLEDGE).then_refused("not_open")
+    OPENED.also(x.accepted(source=x.POLICY, source_position=0)).when(ACKNOWLEDGE).then_refused("not_open")
+
+
+def test_who_read_another_revision_than_the_present_one_is_told() -> None:
+    moved = FOLLOWING.beside(publishing(e.SourceRevised(revision="5")))
+    command = ACKNOWLEDGE.model_copy(update={"source": x.POLICY})
+    moved.when(command).then_refused("contract_changed")
+
+
+def test_a_withdrawal_cannot_be_acknowledged_away() -> None:
+    FOLLOWING.beside(publishing(WITHDRAWN)).when(ACKNOWLEDGE).then_refused("contract_changed", position=2)
+
+
+def test_a_person_may_let_old_words_stand_and_an_agent_may_not() -> None:
+    moved = FOLLOWING.beside(publishing(REWORDED))
+    moved.by("agent:refunds").when(ACKNOWLEDGE).then_refused("not_for_agents", position=2)
+    event = e.RevisionAcknowledged(
+        by="human:kim", reason="read it", source=Source("policy", "refunds", revision="5"), source_position=2
+    )
+    moved.by("human:kim").when(ACKNOWLEDGE).then(event)
+    untouched = FOLLOWING.beside(publishing(e.SourceRevised(revision="5")))
+    untouched.by("agent:refunds").when(ACKNOWLEDGE).then(event)
+
+
+def test_valid_time_of_a_command_must_not_end_before_it_begins() -> None:
+    with pytest.raises(ValueError, match="valid_until"):
+        x.accept(valid_from=START, valid_until=START - timedelta(seconds=1))

@@ -1,0 +1,101 @@
+"""Whether one acceptance binds at least as much as another, as far as a machine can tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledger.events import ConstraintAccepted
+from ledger.run.strictness import is_as_strict
+from ledger.testing import START
+from ledger.values import Operator, Predicate, Rule
+from tests.run import examples as x
+
+
+def needs(operator: Operator, value: str | None, path: str = "/amount") -> Rule:
+    return Rule(require=(Predicate(operator=operator, path=path, value=value),))
+
+
+AT_MOST, LESS, AT_LEAST, GREATER = Operator.AT_MOST, Operator.LESS, Operator.AT_LEAST, Operator.GREATER
+ONE_OF, NONE_OF = Operator.ONE_OF, Operator.NONE_OF
+
+STRICTER = [
+    (None, None),
+    (Rule(deny=("mail",)), None),
+    (Rule(deny=("mail", "call")), Rule(deny=("mail",))),
+    (Rule(allow=("look",)), Rule()),
+    (Rule(allow=("look",)), Rule(allow=("look", "mail"))),
+    (Rule(resources=("order:17",)), Rule(resources=("order:17", "order:18"))),
+    (Rule(tenants=()), Rule(tenants=("a",))),
+    (Rule(needs_approval=True), Rule()),
+    (Rule(), Rule(tools=("mail",))),
+    (Rule(tools=("mail", "call")), Rule(tools=("mail",))),
+    (Rule(require=(*needs(AT_MOST, "5").require, *needs(AT_LEAST, "1").require)), needs(AT_MOST, "5")),
+    (needs(AT_MOST, "50"), needs(AT_MOST, "100")),
+    (needs(LESS, "100"), needs(AT_MOST, "100")),
+    (needs(AT_MOST, "99.5"), needs(LESS, "100")),
+    (needs(LESS, "100"), needs(LESS, "100")),
+    (needs(AT_LEAST, "6"), needs(AT_LEAST, "5")),
+    (needs(GREATER, "5"), needs(AT_LEAST, "5")),
+    (needs(AT_LEAST, "6"), needs(GREATER, "5")),
+    (needs(ONE_OF, '["a"]'), needs(ONE_OF, '["a","b"]')),
+    (needs(NONE_OF, '["a","b"]'), needs(NONE_OF, '["a"]')),
+    (needs(Operator.PRESENT, None), needs(Operator.PRESENT, None)),
+]
+
+LAXER = [
+    (None, Rule()),
+    (Rule(), Rule(deny=("mail",))),
+    (Rule(deny=("mail",)), Rule(deny=("mail", "call"))),
+    (Rule(), Rule(allow=("look",))),
+    (Rule(allow=("look", "mail")), Rule(allow=("look",))),
+    (Rule(), Rule(resources=())),
+    (Rule(tenants=("a", "b")), Rule(tenants=("a",))),
+    (Rule(), Rule(needs_approval=True)),
+    (Rule(tools=("mail",)), Rule()),
+    (Rule(tools=("mail",)), Rule(tools=("mail", "call"))),
+    (Rule(), needs(AT_MOST, "5")),
+    (needs(AT_MOST, "100"), needs(AT_MOST, "50")),
+    (needs(AT_MOST, "100"), needs(LESS, "100")),
+    (needs(AT_MOST, "5", "/fee"), needs(AT_MOST, "5")),
+    (needs(AT_LEAST, "4"), needs(AT_LEAST, "5")),
+    (needs(AT_LEAST, "5"), needs(GREATER, "5")),
+    (needs(AT_LEAST, "5"), needs(AT_MOST, "5")),
+    (needs(AT_MOST, '"40"'), needs(AT_MOST, '"5"')),
+    (needs(ONE_OF, '["a","c"]'), needs(ONE_OF, '["a","b"]')),
+    (needs(NONE_OF, "[]"), needs(NONE_OF, '["a"]')),
+    (needs(ONE_OF, '["a"]'), needs(NONE_OF, '["b"]')),
+    (needs(Operator.ABSENT, None), needs(Operator.PRESENT, None)),
+    (needs(Operator.STARTS_WITH, '"ab"'), needs(Operator.STARTS_WITH, '"a"')),
+]
+
+
+@pytest.mark.parametrize(("new", "old"), STRICTER)
+def test_it_binds_as_much(new: Rule | None, old: Rule | None) -> None:
+    assert is_as_strict(x.accepted(rule=new), x.accepted(rule=old))
+
+
+@pytest.mark.parametrize(("new", "old"), LAXER)
+def test_it_binds_less_or_nobody_can_tell(new: Rule | None, old: Rule | None) -> None:
+    assert not is_as_strict(x.accepted(rule=new), x.accepted(rule=old))
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "strict"),
+    [
+        ((None, None), (0, 2), True),
+        ((0, 2), (0, 2), True),
+        ((0, 3), (1, 2), True),
+        ((1, 2), (0, 2), False),
+        ((0, 1), (0, 2), False),
+        ((0, None), (None, None), False),
+        ((None, 2), (None, None), False),
+    ],
+)
+def test_what_begins_later_or_ends_sooner_binds_less(
+    new: tuple[int | None, int | None], old: tuple[int | None, int | None], strict: bool
+) -> None:
+    def lasting(span: tuple[int | None, int | None]) -> ConstraintAccepted:
+        first, last = (None if hours is None else START + hours * x.HOUR for hours in span)
+        return x.accepted(valid_from=first, valid_until=last)
+
+    assert is_as_strict(lasting(new), lasting(old)) is strict

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Never
+from typing import TYPE_CHECKING, Annotated, Any, Never, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -40,9 +40,35 @@ class Value(BaseModel):
     Fields are declared in alphabetical order, which makes pydantic's output canonical JSON.
     """
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", defer_build=True, use_attribute_docstrings=True, strict=False
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    def with_fields(self, changes: Mapping[str, Any]) -> Self:
+        """Copy the value with some fields replaced by values that were checked already."""
+        fields = self.__dict__.copy()
+        fields.update(changes)
+        return _filled(type(self), fields, self.__pydantic_fields_set__)
+
+    @classmethod
+    def unchecked(cls, fields: dict[str, Any]) -> Self:
+        """Build a value from all its fields, in their order, each of them checked already.
+
+        The fold makes such values by the thousand out of events, which were checked when they were read.
+        """
+        return _filled(cls, fields, set(fields))
+
+
+def _filled(kind: type[_V], fields: dict[str, Any], given: set[str]) -> _V:
+    # What pydantic's own model_copy and model_construct end in, without what they do for other models.
+    new = kind.__new__(kind)
+    _set(new, "__dict__", fields)
+    _set(new, "__pydantic_fields_set__", given)
+    _set(new, "__pydantic_extra__", None)
+    _set(new, "__pydantic_private__", None)
+    return new
+
+
+_V = TypeVar("_V", bound=Value)
+_set = object.__setattr__
 
 
 # --- ids ---------------------------------------------------------------------------------------
@@ -54,8 +80,6 @@ def check_id(text: str) -> str:
     Raises:
         ValueError: empty, blank, longer than 200 characters, or holding a control character.
     """
-    if text.isprintable() and 0 < len(text) <= MAX_ID_LENGTH and not text.isspace():
-        return text
     return check_name(text, MAX_ID_LENGTH)
 
 
@@ -65,6 +89,8 @@ def check_name(text: str, longest: int) -> str:
     Raises:
         ValueError: empty, blank, too long, or holding a control character.
     """
+    if text.isprintable() and 0 < len(text) <= longest and not text.isspace():
+        return text
     if not text:
         raise ValueError("an id cannot be empty")
     if len(text) > longest:
@@ -87,13 +113,17 @@ def _run_id(text: str) -> str:
 
 
 def _party(text: str) -> str:
-    kind, colon, name = text.partition(":")
-    if not colon or not name.strip() or not re.fullmatch(r"[a-z][a-z0-9_.-]*", kind):
+    check_name(text, MAX_ID_LENGTH)
+    if not _KIND_AND_NAME(text):
         raise ValueError(f"{text!r} is not 'kind:name', e.g. 'human:kim' or 'customer:17'")
     return text
 
 
+_KIND_AND_NAME = re.compile(r"[a-z][a-z0-9_.-]*:\s*\S").match
+
+
 def _principal(text: str) -> str:
+    _party(text)
     if text.partition(":")[0] not in PRINCIPAL_KINDS:
         raise ValueError(f"{text!r} does not begin with one of {', '.join(k + ':' for k in PRINCIPAL_KINDS)}")
     return text
@@ -111,21 +141,18 @@ def _ref(text: str) -> str:
 PRINCIPAL_KINDS = ("human", "agent", "service")
 REF_KINDS = ("assumption", "constraint", "observation", "effect", "approval", "obligation", "run", "message")
 
-Id = Annotated[
-    str,
-    Strict(),
-    AfterValidator(check_id),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH}),
-]
+_ANY_ID = WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH})
+
+Id = Annotated[str, Strict(), AfterValidator(check_id), _ANY_ID]
 """A name somebody gave: 1 to 200 characters, printable or not, never a control character."""
 
 RunId = Annotated[Id, AfterValidator(_run_id)]
 """The id of a run; it may not start with `$`."""
 
-Party = Annotated[Id, AfterValidator(_party)]
+Party = Annotated[str, Strict(), AfterValidator(_party), _ANY_ID]
 """Somebody or something named by others, as `kind:name` with any kind: `human:kim`, `customer:17`."""
 
-Principal = Annotated[Party, AfterValidator(_principal)]
+Principal = Annotated[str, Strict(), AfterValidator(_principal), _ANY_ID]
 """Who can act: a party of kind human, agent or service."""
 
 Ref = Annotated[

@@ -21,7 +21,7 @@ def answered(contract: Contract, event: ApprovalAnswered, record: Record) -> Cha
         return {}
     if old.expires_at is not None and old.expires_at <= record.at:
         return {}
-    new = old.model_copy(update={"answered": placed(Answer, event, record)})
+    new = old.with_fields({"answered": placed(Answer, event, record)})
     return {"approvals": replaced(contract.approvals, old, new)}
 
 

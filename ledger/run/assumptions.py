@@ -19,7 +19,7 @@ def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Cha
     if old is None or old.refuted is not None:
         return {}
     refutation = Refutation(at=record.at, by=event.by, evidence=event.evidence, position=record.position)
-    new = old.model_copy(update={"refuted": refutation})
+    new = old.with_fields({"refuted": refutation})
     return {"assumptions": replaced(contract.assumptions, old, new)}
 
 

@@ -24,8 +24,8 @@ def renewed(contract: Contract, event: AuthorityRenewed, record: Record) -> Chan
     old = by_id(contract.grants, event.id)
     if old is None:
         return {}
-    new = old.model_copy(
-        update={
+    new = old.with_fields(
+        {
             # What has no bound gets none by adding to it.
             "budget": None if old.budget is None else add_amounts(old.budget, event.add_budget),
             "expires_at": event.expires_at or old.expires_at,
@@ -47,7 +47,7 @@ def reserve(grants: tuple[Grant, ...], ids: Iterable[str], amounts: Amounts) -> 
     for id in ids:
         old = by_id(grants, id)
         if old is not None:
-            new = old.model_copy(update={"reserved": add_amounts(old.reserved, amounts)})
+            new = old.with_fields({"reserved": add_amounts(old.reserved, amounts)})
             grants = replaced(grants, old, new)
     return grants
 
@@ -61,8 +61,8 @@ def spend(
     for id in ids:
         old = by_id(grants, id)
         if old is not None:
-            new = old.model_copy(
-                update={
+            new = old.with_fields(
+                {
                     "reserved": take_amounts(old.reserved, reserved),
                     "spent": add_amounts(old.spent, cost),
                 }

@@ -26,7 +26,7 @@ _FOUND_OUT = frozenset({"change", "published", "source", "source_position", "sup
 
 
 def accepted(contract: Contract, event: ConstraintAccepted, record: Record) -> Changes:
-    view = Constraint.model_construct(**event.__dict__, accepted_at=record.at, position=record.position)
+    view = Constraint.unchecked({**event.__dict__, "accepted_at": record.at, "position": record.position})
     constraints = put(contract.constraints, view)
     return {"constraints": constraints, "sources": _followed(constraints, contract.sources, newest=view)}
 
@@ -111,7 +111,7 @@ def _acceptance(
         and pointer.revision is None
         and source.revision is not None
     ):
-        pointer = pointer.model_copy(update={"revision": source.revision})
+        pointer = pointer.with_fields({"revision": source.revision})
     return ConstraintAccepted(
         accepted_by=command.accepted_by or given.actor.id,
         asserted_at=command.asserted_at,
@@ -219,7 +219,7 @@ def acknowledge(contract: Contract, command: AcknowledgeRevision, given: Given) 
     fallen = _fallen(contract, source, given)
     if fallen is not None:
         return fallen
-    pointer = command.source.model_copy(update={"revision": source.revision})
+    pointer = command.source.with_fields({"revision": source.revision})
     event = RevisionAcknowledged(
         by=command.by, reason=command.reason, source=pointer, source_position=source.position
     )

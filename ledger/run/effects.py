@@ -57,17 +57,17 @@ def intended(contract: Contract, event: EffectIntended, record: Record) -> Chang
     return {
         "effects": (*contract.effects, view) if old is None else replaced(contract.effects, old, view),
         "grants": reserve(grants, event.authority, event.reserved),
-        "tally": tally.model_copy(update={"effects": tally.effects + 1}),
+        "tally": tally.with_fields({"effects": tally.effects + 1}),
     }
 
 
 def started(contract: Contract, event: EffectStarted, record: Record) -> Changes:
     old = find(contract, event.key)
-    tally = contract.tally.model_copy(update={"refusals_in_a_row": 0})
+    tally = contract.tally.with_fields({"refusals_in_a_row": 0})
     if old is None:
         return {"tally": tally}
-    new = old.model_copy(
-        update={
+    new = old.with_fields(
+        {
             "at": record.at,
             "attempt": event.attempt,
             "lease_until": event.lease_until,
@@ -102,7 +102,7 @@ def unknown(contract: Contract, event: EffectUnknown, record: Record) -> Changes
     old = find(contract, event.key)
     if old is None or old.status == "disputed" or event.attempt < old.attempt:
         return {}
-    new = old.model_copy(update={"at": record.at, "attempt": event.attempt, "status": "unknown"})
+    new = old.with_fields({"at": record.at, "attempt": event.attempt, "status": "unknown"})
     return {"effects": replaced(contract.effects, old, new)}
 
 
@@ -117,13 +117,13 @@ def reconciled(contract: Contract, event: EffectReconciled, record: Record) -> C
     if event.found == "unknown":
         if old.status == "disputed":
             return {}
-        new = old.model_copy(update={"at": record.at, "status": "unknown"})
+        new = old.with_fields({"at": record.at, "status": "unknown"})
         return {"effects": replaced(contract.effects, old, new)}
     return _settled(contract, event.key, event.cost, happened=happened)
 
 
 def _opened_again(contract: Contract, old: Effect, record: Record) -> Changes:
-    new = old.model_copy(update={"at": record.at, "status": "disputed"})
+    new = old.with_fields({"at": record.at, "status": "disputed"})
     return {"effects": replaced(contract.effects, old, new)}
 
 
@@ -151,7 +151,7 @@ def compensated(contract: Contract, event: EffectCompensated, record: Record) ->
 
 def refused(contract: Contract, event: EffectRefused, record: Record) -> Changes:
     tally = contract.tally
-    return {"tally": tally.model_copy(update={"refusals_in_a_row": tally.refusals_in_a_row + 1})}
+    return {"tally": tally.with_fields({"refusals_in_a_row": tally.refusals_in_a_row + 1})}
 
 
 def inherited(contract: Contract, effects: tuple[InheritedEffect, ...], record: Record) -> Changes:

@@ -14,7 +14,7 @@ def moved(contract: Contract, event: CursorMoved, record: Record) -> Changes:
     tally = contract.tally
     return {
         "cursor": placed(Cursor, event, record),
-        "tally": tally.model_copy(update={"steps": tally.steps + 1}),
+        "tally": tally.with_fields({"steps": tally.steps + 1}),
     }
 
 
@@ -22,7 +22,7 @@ def said(contract: Contract, event: MessageRecorded, record: Record) -> Changes:
     tally = contract.tally
     return {
         "messages": (*contract.messages[1 - WINDOW :], placed(Message, event, record)),
-        "tally": tally.model_copy(update={"messages": tally.messages + 1}),
+        "tally": tally.with_fields({"messages": tally.messages + 1}),
     }
 
 

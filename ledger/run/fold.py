@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from ledger.events import Event
 from ledger.record import Record
@@ -28,7 +28,7 @@ def placed(kind: type[V], event: Event, record: Record, **more: Any) -> V:
     """Build the view of an event: its fields, and where and when it stands."""
     # The event was validated when it was made or read; its view needs no second look.
     fields: dict[str, Any] = {**event.__dict__, "at": record.at, "position": record.position, **more}
-    return cast(V, kind.model_construct(None, **fields))
+    return kind.unchecked(fields)
 
 
 def put(items: tuple[N, ...], new: N) -> tuple[N, ...]:

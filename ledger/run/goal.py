@@ -11,14 +11,16 @@ from ledger.run.fold import Changes
 
 
 def revised(contract: Contract, event: GoalRevised, record: Record) -> Changes:
-    goal = Goal(
-        at=record.at,
-        by=event.by,
-        position=record.position,
-        reason=event.reason,
-        rests_on=event.rests_on,
-        revision=contract.goal.revision + 1,
-        text=event.text,
+    goal = Goal.unchecked(
+        {
+            "at": record.at,
+            "by": event.by,
+            "position": record.position,
+            "reason": event.reason,
+            "rests_on": event.rests_on,
+            "revision": contract.goal.revision + 1,
+            "text": event.text,
+        }
     )
     return {"goal": goal}
 

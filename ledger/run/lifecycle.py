@@ -12,14 +12,13 @@ from ledger.events import (
     RunResumed,
     RunSuspended,
 )
-from ledger.record import Record, TermsMark
+from ledger.record import Record
 from ledger.run.contract import Closing, Contract, Goal, Hold, Suspension
 from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at
 from ledger.run.effects import inherited
 from ledger.run.fold import Changes, brief
+from ledger.run.terms import changed_at
 from ledger.values import Outcome
-
-_NO_TERMS = TermsMark(digest="v1:", position=0)
 
 
 def opened(event: RunOpened, record: Record) -> Contract:
@@ -47,7 +46,7 @@ def opened(event: RunOpened, record: Record) -> Contract:
         runtime=event.runtime,
         runtime_position=None if event.runtime is None else record.position,
         tenant=record.tenant,
-        terms=_NO_TERMS,
+        terms=changed_at(1),
         thread=event.thread,
     )
 

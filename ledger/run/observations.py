@@ -24,7 +24,7 @@ def invalidated(contract: Contract, event: ObservationInvalidated, record: Recor
     old = find(contract, event.key)
     if old is None:
         return {}
-    new = old.model_copy(update={"invalidated": event.reason})
+    new = old.with_fields({"invalidated": event.reason})
     return {"observations": replaced(contract.observations, old, new)}
 
 
@@ -55,7 +55,7 @@ def record(contract: Contract, command: RecordObservation, given: Given) -> Deci
         value=command.value,
     )
     old = find(contract, command.key)
-    if old is not None and states(old, event.model_copy(update={"value": brief(event.value)})):
+    if old is not None and states(old, event.with_fields({"value": brief(event.value)})):
         return stands_at(old.position)
     prior = given.prior
     if prior is not None and prior.event == event:

@@ -88,8 +88,9 @@ def _constraint(item: Constraint) -> str:
         revision = f" revision {item.source.revision}" if item.source.revision else ""
         claim = "" if item.published else ", claimed: the source does not say so"
         origin += f", from {item.source.stream}{revision}{claim}"
-    until = "" if item.valid_until is None else f", until {write_time(item.valid_until)}"
-    return f"[{item.id}] {_text(item.text)}{_note(origin + until)}"
+    since = "" if item.valid_from is None else f", valid from {write_time(item.valid_from)}"
+    until = "" if item.valid_until is None else f", valid until {write_time(item.valid_until)}"
+    return f"[{item.id}] {_text(item.text)}{_note(origin + since + until)}"
 
 
 def _plan(contract: Contract) -> Iterator[str]:
@@ -125,6 +126,8 @@ def _grant(item: Grant, now: datetime | None) -> str:
     lapsed = " (lapsed)" if now is not None and item.expires_at is not None and item.expires_at <= now else ""
     until = "" if item.expires_at is None else f", until {write_time(item.expires_at)}{lapsed}"
     budget = "" if item.budget is None else f", budget {_amounts(item.budget)}, spent {_amounts(item.spent)}"
+    if item.reserved:
+        budget += f", reserved {_amounts(item.reserved)}"
     return f"[{item.id}] {item.principal} may {', '.join(item.scopes)}{budget}{until}"
 
 

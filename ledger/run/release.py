@@ -32,7 +32,7 @@ def released(contract: Contract) -> Contract:
     observations = _latest(contract.observations, rested) if crowded else contract.observations
     if len(assumptions) == len(contract.assumptions) and len(observations) == len(contract.observations):
         return contract
-    return contract.model_copy(update={"assumptions": assumptions, "observations": observations})
+    return contract.with_fields({"assumptions": assumptions, "observations": observations})
 
 
 def _is_kept(assumption: Assumption, rested: frozenset[str]) -> bool:

@@ -27,7 +27,7 @@ from ledger.run import (
 from ledger.run.contract import Contract
 from ledger.run.fold import Changes
 from ledger.run.release import RELEASING, released
-from ledger.run.terms import mark
+from ledger.run.terms import changed_at, same_terms, with_terms
 
 FOLD = "1"
 """Version of the fold. It changes whenever the same events would yield another contract; snapshots made by
@@ -95,13 +95,25 @@ def evolve(contract: Contract | None, record: Record) -> Contract:
         ChainBroken: the record does not stand right after the contract.
         UndecodableRecord: the event has no meaning there, e.g. a run that is opened twice.
     """
+    return with_terms(_step(contract, record))
+
+
+def replay(records: Iterable[Record], contract: Contract | None = None) -> Contract | None:
+    """Apply records one after another, on top of a contract or from the beginning."""
+    for record in records:
+        contract = _step(contract, record)
+    # Only the terms that stand in the end are ever read, so only their digest is computed.
+    return None if contract is None else with_terms(contract)
+
+
+def _step(contract: Contract | None, record: Record) -> Contract:
+    """Apply one record, leaving the digest of changed terms open."""
     event = record.event
     kind = type(event)
     if contract is None:
         if kind is not e.RunOpened or record.position != 1:
             raise undecodable(record.run, record.position, f"a run cannot begin with {record.name}")
-        begun = lifecycle.opened(event, record)  # type: ignore[arg-type]
-        return begun.model_copy(update={"terms": mark(begun)})
+        return lifecycle.opened(event, record)  # type: ignore[arg-type]
     _follows(contract, record)
     fold = FOLDS.get(kind)
     if fold is None:
@@ -110,10 +122,10 @@ def evolve(contract: Contract | None, record: Record) -> Contract:
     changes["position"] = record.position
     changes["hash"] = record.hash.hex()
     changes["at"] = record.at
-    contract = contract.model_copy(update=changes)
-    if kind in _CHANGE_TERMS:
-        contract = contract.model_copy(update={"terms": mark(contract)})
-    return released(contract) if kind in RELEASING else contract
+    after = contract.with_fields(changes)
+    if kind in _CHANGE_TERMS and not same_terms(contract, after):
+        after = after.with_fields({"terms": changed_at(record.position)})
+    return released(after) if kind in RELEASING else after
 
 
 def _follows(contract: Contract, record: Record) -> None:
@@ -124,10 +136,3 @@ def _follows(contract: Contract, record: Record) -> None:
         raise broken(record.run, record.position, f"the contract is that of run {contract.run!r}")
     if record.prev.hex() != contract.hash:
         raise broken(record.run, record.position, "the record does not follow the one before it")
-
-
-def replay(records: Iterable[Record], contract: Contract | None = None) -> Contract | None:
-    """Apply records one after another, on top of a contract or from the beginning."""
-    for record in records:
-        contract = evolve(contract, record)
-    return contract

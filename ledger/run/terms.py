@@ -7,44 +7,69 @@ observations, obligations, effects and spending never change them, so none of th
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from operator import attrgetter
 
+from ledger.canonical import quote
 from ledger.record import TermsMark
 from ledger.run.contract import Contract
+from ledger.values import Value
 
 _DOMAIN = b"intent-ledger.terms.v1\n"
 
-_CONSTRAINT = {
-    "accepted_by",
-    "asserted_by",
-    "id",
-    "rule",
-    "source",
-    "text",
-    "valid_from",
-    "valid_until",
-}
-_GRANT = {"budget", "expires_at", "granted_by", "id", "on_resume", "principal", "scopes", "session"}
+_OPEN = "v1:"
+_CONSTRAINT = ("accepted_by", "asserted_by", "id", "rule", "source", "text", "valid_from", "valid_until")
+_GRANT = ("budget", "expires_at", "granted_by", "id", "on_resume", "principal", "scopes", "session")
 
 
 def terms_text(contract: Contract) -> bytes:
     """Write what the digest covers, as canonical JSON: constraints and grants by id, then the goal."""
-    constraints = sorted(contract.constraints, key=lambda item: item.id)
-    grants = sorted(contract.grants, key=lambda item: item.id)
+    goal = contract.goal
+    rests_on = ",".join(map(quote, goal.rests_on))
     parts = [
         b'{"constraints":[',
-        b",".join(c.model_dump_json(include=_CONSTRAINT, exclude_none=True).encode() for c in constraints),
-        b'],"goal":',
-        contract.goal.model_dump_json(include={"rests_on", "text"}).encode(),
-        b',"grants":[',
-        b",".join(g.model_dump_json(include=_GRANT, exclude_none=True).encode() for g in grants),
+        b",".join(_written(item, _CONSTRAINT) for item in sorted(contract.constraints, key=_id)),
+        f'],"goal":{{"rests_on":[{rests_on}],"text":{quote(goal.text)}}},"grants":['.encode(),
+        b",".join(_written(item, _GRANT) for item in sorted(contract.grants, key=_id)),
         b"]}",
     ]
     return b"".join(parts)
 
 
-def mark(contract: Contract) -> TermsMark:
-    """Compute the terms as of the contract's position, keeping the old mark where nothing changed."""
-    digest = "v1:" + hashlib.sha256(_DOMAIN + terms_text(contract)).hexdigest()
-    if digest == contract.terms.digest:
-        return contract.terms
-    return TermsMark(digest=digest, position=contract.position)
+def changed_at(position: int) -> TermsMark:
+    """Mark that the terms changed at a position, leaving their digest to be computed when it is needed."""
+    return TermsMark.unchecked({"digest": _OPEN, "position": position})
+
+
+def with_terms(contract: Contract) -> Contract:
+    """Compute the digest of the terms where it was left open."""
+    if contract.terms.digest != _OPEN:
+        return contract
+    digest = _OPEN + hashlib.sha256(_DOMAIN + terms_text(contract)).hexdigest()
+    return contract.with_fields({"terms": TermsMark(digest=digest, position=contract.terms.position)})
+
+
+def same_terms(one: Contract, other: Contract) -> bool:
+    """Tell whether two contracts that follow each other bind acts alike."""
+    old, new = one.goal, other.goal
+    return (
+        (old is new or (old.text, old.rests_on) == (new.text, new.rests_on))
+        and _alike(one.constraints, other.constraints, _CONSTRAINT)
+        and _alike(one.grants, other.grants, _GRANT)
+    )
+
+
+def _alike(old: Sequence[Value], new: Sequence[Value], fields: tuple[str, ...]) -> bool:
+    if old is new:
+        return True
+    return len(old) == len(new) and all(
+        a is b or all(getattr(a, field) == getattr(b, field) for field in fields)
+        for a, b in zip(old, new, strict=True)
+    )
+
+
+def _written(item: Value, fields: tuple[str, ...]) -> bytes:
+    return item.__pydantic_serializer__.to_json(item, include=set(fields), exclude_none=True)
+
+
+_id = attrgetter("id")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ledger import events as e
 from ledger.run.contract import Contract
-from ledger.run.terms import changed_at, terms_text, with_terms
+from ledger.run.terms import terms_text
 from ledger.testing import START, History, given
 from ledger.values import Source
 from tests.run import examples as x

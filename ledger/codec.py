@@ -7,7 +7,7 @@ written again: a reader that needs them passes them on as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -77,7 +77,7 @@ def decode(record: bytes, hash: bytes, *, run: str, position: int, tenant: str |
         event = kind.__pydantic_validator__.validate_python(data)
         moment, before, who = read_time(at), _read_hash(prev), _actor_of(actor)
     except ValidationError as error:
-        raise undecodable(run, position, _first_fault(error, "data")[1]) from None
+        raise undecodable(run, position, ": ".join(_first_fault(error, "data"))) from None
     except (KeyError, TypeError, ValueError) as error:
         raise undecodable(run, position, f"a field is missing or malformed: {error}") from None
     if stream != run or place != position:
@@ -95,15 +95,16 @@ def decode_chain(
     after: int,
     prev: bytes,
     tenant: str | None = None,
-) -> list[Record]:
+) -> Iterator[Record]:
     """Decode (position, hash, record) rows that follow `after`, checking that each continues the one before.
+
+    They are decoded one by one as they are asked for: what a fold has applied need not be kept.
 
     Raises:
         ChainBroken: a position is missing, or a record does not name the hash before it.
 
     And whatever `decode` raises.
     """
-    records: list[Record] = []
     for position, hash, record in rows:
         after += 1
         if position != after:
@@ -112,8 +113,7 @@ def decode_chain(
         if found.prev != prev:
             raise broken(run, position, "the record does not follow the one before it")
         prev = hash
-        records.append(found)
-    return records
+        yield found
 
 
 def reencode(record: Record) -> Row:
@@ -216,6 +216,8 @@ def _optional(fields: dict[str, Any]) -> _More:
     if "terms" in fields:
         terms = _terms_mark(**fields["terms"])
     if "about" in fields:
+        if type(fields["about"]) is not list:
+            raise TypeError("about is a list")
         about = tuple(map(_text, fields["about"]))
     if "sealed" in fields and type(fields["sealed"]) is not dict:
         raise TypeError("sealed is an object")
@@ -229,9 +231,10 @@ def _text(value: Any) -> str:
 
 
 def _read_hash(text: str) -> bytes:
-    if len(text) != 64:
+    hash = bytes.fromhex(text)
+    if len(hash) != 32 or len(text) != 64:
         raise ValueError("prev is 64 hexadecimal digits")
-    return bytes.fromhex(text)
+    return hash
 
 
 # The same few actors and terms surround thousands of events.

@@ -18,7 +18,7 @@ from ledger.run.state import FOLD, evolve, replay
 from ledger.stores.base import SnapshotRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ledger.stores.base import StoredRow
 
@@ -41,7 +41,7 @@ def load_contract(edge: Edge, run: str, *, upto: int | None = None) -> Found[Con
     return Found(replay(_chain(loaded.tail, run, at, prev), contract), at, size)
 
 
-def _chain(rows: Sequence[StoredRow], run: str, after: int, prev: bytes) -> list[Record]:
+def _chain(rows: Sequence[StoredRow], run: str, after: int, prev: bytes) -> Iterator[Record]:
     return decode_chain(
         ((row.position, row.hash, row.record) for row in rows), run=run, after=after, prev=prev
     )

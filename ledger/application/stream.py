@@ -142,7 +142,7 @@ class Stream(Generic[S]):
                 return []
             rows = self.edge.store.read(self.edge.tenant, self.name, after=head.position)
             chain = ((row.position, row.hash, row.record) for row in rows)
-            records = decode_chain(chain, run=self.name, after=head.position, prev=head.hash)
+            records = list(decode_chain(chain, run=self.name, after=head.position, prev=head.hash))
             for record in records:
                 self._state = self._kind.evolve(self._state, record)
             return records

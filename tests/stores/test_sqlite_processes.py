@@ -15,7 +15,7 @@ import pytest
 from ledger.stores.base import StoredRow
 from ledger.stores.sqlite import SQLiteStore
 from tests.stores import processes
-from tests.stores.builder import assert_whole, ids, one, part, told
+from tests.stores.builder import TENANT, assert_whole, ids, one, part, told
 from tests.stores.processes import CONTEXT, drain, integrity, run, start
 
 pytestmark = pytest.mark.slow

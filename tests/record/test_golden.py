@@ -1,0 +1,126 @@
+"""Records that were written once read the same for ever."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from ledger.codec import columns, decode, encode, reencode
+from ledger.events import EVENTS
+from ledger.record import same_content
+from tests.record.golden_file import FILE, golden, line, typed
+from tests.vocabulary.models import STORED
+
+LINES: dict[str, dict[str, Any]] = {
+    found["sample"]: found for found in map(json.loads, FILE.read_bytes().decode().splitlines())
+}
+SAMPLES = {sample.name: sample for sample in golden()}
+
+# Of the file as it was first written; lines may be added after these, none of these may change.
+FIRST_LINES = 88
+FIRST_DIGEST = "def1d63168c5dba32cd3d49cd3365810be8c81bbf3a233f3a8ac4ce47c222d08"
+
+
+def test_the_lines_first_written_are_as_they_were() -> None:
+    lines = FILE.read_bytes().splitlines(keepends=True)
+    assert hashlib.sha256(b"".join(lines[:FIRST_LINES])).hexdigest() == FIRST_DIGEST
+
+
+def test_every_event_has_a_complete_and_a_minimal_record() -> None:
+    expected = {f"{name} {version} {which}" for name, version in EVENTS for which in ("complete", "minimal")}
+    assert set(LINES) == expected == set(SAMPLES)
+
+
+def test_the_complete_records_leave_nothing_out() -> None:
+    given: dict[type[BaseModel], set[str]] = {kind: set() for kind in STORED}
+    for sample in SAMPLES.values():
+        if sample.complete:
+            for value in (sample.event, sample.envelope.actor, sample.envelope.terms):
+                note(value, given)
+    assert given == {kind: set(kind.model_fields) for kind in STORED}
+
+
+def note(value: Any, given: dict[type[BaseModel], set[str]]) -> None:
+    if isinstance(value, BaseModel):
+        given[type(value)] |= {name for name, inner in value if inner not in (None, ())}
+        for _, inner in value:
+            note(inner, given)
+    elif isinstance(value, tuple):
+        for inner in value:
+            note(inner, given)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_record_reads_as_the_event_it_was_made_from(name: str) -> None:
+    found, sample = LINES[name], SAMPLES[name]
+    record, hash = found["record"].encode(), bytes.fromhex(found["hash"])
+    read = decode(record, hash, run=sample.envelope.run, position=sample.envelope.position)
+    assert read.event == sample.event
+    assert typed(read.event) == found["event"]
+    around = sample.envelope
+    assert (read.tenant, read.prev, read.id, read.at) == (around.tenant, around.prev, around.id, around.at)
+    assert (read.actor, read.causation, read.correlation) == (
+        around.actor,
+        around.causation,
+        around.correlation,
+    )
+    assert (read.terms, read.about) == (around.terms, around.about)
+    assert reencode(read).record == record
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_record_is_written_in_the_same_bytes(name: str) -> None:
+    found, sample = LINES[name], SAMPLES[name]
+    row = encode(sample.event, sample.envelope)
+    assert row.record == found["record"].encode()
+    assert line(sample, row) == found
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_hash_and_the_columns_can_be_computed_without_the_ledger(name: str) -> None:
+    found, sample = LINES[name], SAMPLES[name]
+    assert hashlib.sha256(b"intent-ledger.event.v1\n" + found["record"].encode()).hexdigest() == found["hash"]
+    data = json.loads(found["record"])["data"]
+
+    def digest(*parts: str) -> str:
+        return hashlib.sha256(
+            "\n".join(json.dumps(p, ensure_ascii=False) for p in parts).encode()
+        ).hexdigest()[:32]
+
+    kind = sample.event.name.split(".")[0]
+    key = act = claim = None
+    if kind == "effect" and sample.event.name != "effect.refused":
+        key = digest("effect", data["key"])
+    if sample.event.name == "effect.intended":
+        act = digest("act", data["act"])
+    if sample.event.name == "effect.started":
+        claim = digest("claim", data["root"], data["key"], str(data["attempt"]))
+    if kind == "observation":
+        key = digest("observation", sample.envelope.run, data["key"])
+    if sample.event.name == "message.recorded":
+        key = digest("message", sample.envelope.run, data["id"])
+    assert (found["key"], found["act"], found["claim"]) == (key, act, claim)
+    assert tuple(part and part.hex() for part in columns(sample.event, sample.envelope.run)) == (
+        key,
+        act,
+        claim,
+    )
+
+
+def test_no_two_samples_state_the_same() -> None:
+    records = [found["record"].encode() for found in LINES.values()]
+    for number, one in enumerate(records):
+        assert same_content(one, one)
+        assert not any(same_content(one, other) for other in records[number + 1 :])
+
+
+def test_no_stored_byte_names_a_place_in_the_code() -> None:
+    """Names on disk are the vocabulary's own, so that code can move. What others name (the `topic` of a
+    foreign event, the `type` of a value that is no JSON) is data, and never looked up.
+    """
+    for sample in SAMPLES.values():
+        record = LINES[sample.name]["record"]
+        for path in ("ledger.", "tests.", "pydantic", "__", type(sample.event).__name__):
+            assert path not in record, sample.name

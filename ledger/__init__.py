@@ -1,38 +1,44 @@
 """An event-sourced ledger of agent runs: what a run means, not only where it stands.
 
-from ledger import open_ledger, Actor
+    from ledger import open_ledger, Actor
 
-with open_ledger("runs.db") as ledger:
-    run = ledger.open_run("refund-17", goal="Refund order 17", actor=Actor("agent:refunds"))
-    run.accept("limit-100", "Never refund more than 100 EUR", asserted_by="human:kim")
-    run.contract.constraints
+    with open_ledger("runs.db") as ledger:
+        run = ledger.open_run("refund-17", goal="Refund order 17", actor=Actor("agent:refunds"))
+        run.accept("limit-100", "Never refund more than 100 EUR", asserted_by="human:kim")
+        run.contract.constraints
+
+What `__all__` lists is public; the rest may move.
 """
 
 # Layers, from the bottom: errors, canonical, values, events and commands, record, codec, run (the pure core:
-# decide and evolve), integrity, stores, application. What is listed here is public; the rest may move.
+# decide and evolve), integrity, stores, application, adapters.
 
-from ledger.application.ledger import Ledger
-from ledger.application.opening import open_ledger
-from ledger.application.query import Page, RunQuery, RunSummary
-from ledger.application.runs import Loaded, Run
-from ledger.application.sources import SourceHandle
-from ledger.application.stream import Stated
-from ledger.errors import LedgerError
-from ledger.record import Record
-from ledger.run.contract import Contract
-from ledger.values import (
-    Actor,
-    Change,
-    Limits,
-    Outcome,
-    Published,
-    Recovery,
-    Rule,
-    Runtime,
-    Source,
-    Step,
-    Verdict,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ledger.application.ledger import Ledger
+    from ledger.application.opening import open_ledger
+    from ledger.application.query import Page, RunQuery, RunSummary
+    from ledger.application.runs import Loaded, Run
+    from ledger.application.sources import SourceHandle
+    from ledger.application.stream import Stated
+    from ledger.errors import LedgerError
+    from ledger.record import Record
+    from ledger.run.contract import Contract
+    from ledger.values import (
+        Actor,
+        Change,
+        Limits,
+        Outcome,
+        Published,
+        Recovery,
+        Rule,
+        Runtime,
+        Source,
+        Step,
+        Verdict,
+    )
 
 __all__ = [
     "Actor",
@@ -59,3 +65,44 @@ __all__ = [
     "Verdict",
     "open_ledger",
 ]
+
+# Where each public name lives. A name is imported when it is first asked for, so that a program which only
+# shows its help, or catches our errors, does not wait for what it does not use.
+_HOMES = {
+    "ledger.application.ledger": ("Ledger",),
+    "ledger.application.opening": ("open_ledger",),
+    "ledger.application.query": ("Page", "RunQuery", "RunSummary"),
+    "ledger.application.runs": ("Loaded", "Run"),
+    "ledger.application.sources": ("SourceHandle",),
+    "ledger.application.stream": ("Stated",),
+    "ledger.errors": ("LedgerError",),
+    "ledger.record": ("Record",),
+    "ledger.run.contract": ("Contract",),
+    "ledger.values": (
+        "Actor",
+        "Change",
+        "Limits",
+        "Outcome",
+        "Published",
+        "Recovery",
+        "Rule",
+        "Runtime",
+        "Source",
+        "Step",
+        "Verdict",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(home), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,51 @@
+"""Where the CPU time of one append goes."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import time
+from itertools import count
+from pathlib import Path
+
+from ledger import Actor, open_ledger
+from tests.benchmarks.appends import events_of_600_bytes
+
+_EVENTS = 3_000
+_PARTS = {
+    "build the command": ("runs.py", "build"),
+    "decide": ("decide.py", "decide"),
+    "encode and hash": ("codec.py", "encode"),
+    "fold": ("state.py", "evolve"),
+    "store": ("sqlite.py", "append"),
+    "snapshots": ("stream.py", "_keep_snapshot"),
+}
+
+
+def measure(folder: Path) -> tuple[float, dict[str, float]]:
+    """Return CPU microseconds of one append, and the share of it that each part takes."""
+    with open_ledger(folder / "cpu.db", actor=Actor("agent:refunds", session="s-1")) as ledger:
+        step = events_of_600_bytes(ledger.open_run("cpu", "goal"), count())
+        for _ in range(200):
+            step()
+        begin = time.process_time()
+        for _ in range(_EVENTS):
+            step()
+        each = (time.process_time() - begin) / _EVENTS * 1e6
+        profile = cProfile.Profile()
+        profile.enable()
+        for _ in range(_EVENTS):
+            step()
+        profile.disable()
+    return each, _shares(pstats.Stats(profile))
+
+
+def _shares(stats: pstats.Stats) -> dict[str, float]:
+    total: float = stats.total_tt  # type: ignore[attr-defined]
+    found = dict.fromkeys(_PARTS, 0.0)
+    for (file, _, function), row in stats.stats.items():  # type: ignore[attr-defined]
+        for part, (name, wanted) in _PARTS.items():
+            if function == wanted and Path(file).name == name:
+                found[part] += row[3] / total
+    found["handle and the rest"] = max(0.0, 1 - sum(found.values()))
+    return found

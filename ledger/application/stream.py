@@ -75,8 +75,7 @@ class Kind(Generic[S]):
     is_source: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
+class Stated(NamedTuple):
     """What became of a command."""
 
     position: int
@@ -119,9 +118,13 @@ class Stream(Generic[S]):
         self.edge = edge
         self.name = name
         self._kind = kind
-        self._state, self._snapshot_at, self._snapshot_bytes = found
         self._lock = threading.RLock()
+        self._begin(found)
         self._doubt: tuple[Command, _Draft[S]] | None = None
+
+    def _begin(self, found: Found[S]) -> None:
+        self._state, self._snapshot_at, self._snapshot_bytes = found
+        self._head = self._kind.head(self._state)
 
     @property
     def state(self) -> S:
@@ -131,20 +134,22 @@ class Stream(Generic[S]):
     @property
     def position(self) -> int:
         """Position of the state as last seen; 0 before the first event."""
-        return self._kind.head(self._state).position
+        return self._head.position
 
     def catch_up(self) -> list[Record]:
         """Read and fold what was appended since; return it."""
         with self._lock:
-            head = self._kind.head(self._state)
+            head = self._head
             if head.position == 0:
-                self._state, self._snapshot_at, self._snapshot_bytes = self._kind.load(self.edge, self.name)
+                self._begin(self._kind.load(self.edge, self.name))
                 return []
             rows = self.edge.store.read(self.edge.tenant, self.name, after=head.position)
             chain = ((row.position, row.hash, row.record) for row in rows)
             records = list(decode_chain(chain, run=self.name, after=head.position, prev=head.hash))
+            state = self._state
             for record in records:
-                self._state = self._kind.evolve(self._state, record)
+                state = self._kind.evolve(state, record)
+            self._state, self._head = state, self._kind.head(state)
             return records
 
     def do(self, command: Command, context: Context, *, expected: int | None = None) -> Stated:
@@ -246,8 +251,7 @@ class Stream(Generic[S]):
 
     def _draft(self, events: tuple[Event, ...], context: Context, guards: Mapping[str, int]) -> _Draft[S]:
         """Encode events one after another, each on the state the one before it leaves."""
-        edge, kind, state = self.edge, self._kind, self._state
-        first = kind.head(state)
+        edge, kind, state, first = self.edge, self._kind, self._state, self._head
         now = edge.clock()
         at = now if first.at is None or first.at < now else first.at
         rows: list[Row] = []
@@ -291,7 +295,7 @@ class Stream(Generic[S]):
             ids = {record.id for record in draft.records}
             mine = tuple(record for record in self.catch_up() if record.id in ids)
             return Stated(draft.records[-1].position, mine)
-        self._state = draft.state
+        self._state, self._head = draft.state, self._kind.head(draft.state)
         self._keep_snapshot()
         records = tuple(
             record._replace(global_position=gid)

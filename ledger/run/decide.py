@@ -7,8 +7,6 @@ Reports pass straight to their rule.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ledger import commands as c
 from ledger import events as e
 from ledger.run import (
@@ -158,4 +156,4 @@ def _barred(contract: Contract, command: c.Command, given: Given) -> Refusal | N
 
 def _suspending(contract: Contract, decision: Decision) -> Decision:
     events = limits.after_refusals(contract, decision.events)
-    return decision if events is decision.events else replace(decision, events=events)
+    return decision if events is decision.events else decision._replace(events=events)

@@ -7,8 +7,8 @@ are handed in, so that a decision is a pure function and can be taken again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ledger.commands import Command, forbidden_to_agents
@@ -19,9 +19,10 @@ from ledger.values import Actor
 if TYPE_CHECKING:
     from ledger.run.sources import SourceState
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Given:
+
+class Given(NamedTuple):
     """What a decision is taken under, beside the contract and the command."""
 
     actor: Actor
@@ -32,25 +33,23 @@ class Given:
     """Incarnation the caller belongs to; requests of an older one are fenced. None: the present one."""
     prior: Record | None = None
     """The newest event under the command's key that the contract no longer holds, if the store has one."""
-    sources: Mapping[str, SourceState] = field(default_factory=dict)
+    sources: Mapping[str, SourceState] = _NOTHING
     """Source streams the command names, as they stand."""
     earlier: tuple[Event, ...] = ()
     """What the same command yielded before a guard moved; empty at the first try."""
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(NamedTuple):
     """The command is admitted: append these events."""
 
     events: tuple[Event, ...]
-    guards: Mapping[str, int] = field(default_factory=dict)
+    guards: Mapping[str, int] = _NOTHING
     """Source streams that must still stand at these positions when the append commits."""
     position: int | None = None
     """Where the same statement stands already; then there is nothing to append."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """A rule said no."""
 
     rule: str
@@ -58,7 +57,7 @@ class Refusal:
     message: str
     position: int | None = None
     """Event the refusal rests on."""
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = _NOTHING
     events: tuple[Event, ...] = ()
     """Events that record the refusal; they are appended although the command is refused."""
 

@@ -1,1 +1,1 @@
-"""Evidence that the record is what was written: chains, columns, snapshots."""
+"""Integrity: whether what is stored is what was written, found out from the bytes alone."""

@@ -1,0 +1,209 @@
+"""What a verification finds: what was looked at, what is not as it was written, and the verdict.
+
+Findings are values. `altered` and `unsupported` are kept apart: the first says that a stored byte is not what
+was written, the second that this program cannot tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+MOST_FINDINGS = 100
+"""Findings kept of one stream; what goes beyond is only counted."""
+
+COULD_NOT_RUN = 3
+"""Exit code of a verification that did not come to a verdict at all."""
+
+
+class Check(StrEnum):
+    """What is looked at, each counted by itself."""
+
+    LINKAGE = "linkage"
+    """Positions from 1 without a gap, each record naming the hash of the one before it."""
+    CONTENT = "content"
+    """The hash, computed again from the bytes."""
+    CANONICAL = "canonical"
+    """The bytes are the only ones that the ledger writes for what they say."""
+    COLUMNS = "columns"
+    """Every column that is derived from the bytes."""
+    ORDER = "order"
+    """Times never fall along a stream, and the global order agrees with it."""
+    IDENTITY = "identity"
+    """No event id stands twice in a stream."""
+    MEANING = "meaning"
+    """Each event has a meaning where it stands: the fold takes it."""
+    TERMS = "terms"
+    """The terms an event says it was bound by are those that the fold had before it."""
+    CLAIMS = "claims"
+    """No two workers of a lineage started the same attempt."""
+    REFERENCES = "references"
+    """Hashes of other events that forks, restarts and reviews name."""
+    SNAPSHOTS = "snapshots"
+    """Saved folds, against the fold of all events up to them."""
+    HEADS = "heads"
+    """Where source streams are said to stand, which guards rely on."""
+    BLOBS = "blobs"
+    """Content that is kept beside records, against its digest."""
+
+
+class Standing(StrEnum):
+    """How something stands."""
+
+    SOUND = "sound"
+    ALTERED = "altered"
+    """It is not what was written."""
+    UNSUPPORTED = "unsupported"
+    """This program cannot tell: a newer format, or an event it does not know."""
+
+    @property
+    def exit_code(self) -> int:
+        """What a command line returns: 0 sound, 1 altered, 2 cannot tell."""
+        return {"sound": 0, "altered": 1, "unsupported": 2}[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    check: Check
+    standing: Standing
+    tenant: str
+    stream: str
+    position: int | None
+    """The first position that may not be what was written; None where no position is meant."""
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReport:
+    """What was found of one stream."""
+
+    tenant: str
+    stream: str
+    events: int
+    """Rows looked at."""
+    position: int
+    """The last position looked at; 0 where no row is left."""
+    hash: bytes | None
+    """Hash computed from the last record."""
+    closed_at: int | None
+    """Position of the run's end, if it ended."""
+    first_broken: int | None
+    """From this position on nothing is certain; None: no event is altered."""
+    standing: Standing
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run ended. Without an end, or a seal, a missing tail leaves no trace."""
+        return self.closed_at is not None
+
+    @property
+    def extent(self) -> str:
+        """Say how far the stream is known: `complete`, or `open up to 17`."""
+        return "complete" if self.complete else f"open up to {self.position}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a verification looked at, and what it found."""
+
+    tenant: str
+    streams: tuple[StreamReport, ...]
+    findings: tuple[Finding, ...]
+    checked: Mapping[Check, int]
+    """How often each thing was looked at."""
+    upto: int
+    """Highest global position looked at; what came later was not."""
+    omitted: int = 0
+    """Findings beyond the first `MOST_FINDINGS` of their stream."""
+    missing_blobs: int = 0
+    """Digests whose content is not there. It may have expired, so this is no alteration."""
+    passed_over: int = 0
+    """Snapshots of another fold version, which loading passes over, too."""
+    anchored: bool = False
+    """Whether a seal outside the database was compared. None exists yet: whoever can write to the database
+    can take away the last events of a run, or write a whole history anew, without a trace."""
+
+    @property
+    def standing(self) -> Standing:
+        """The verdict: altered if anything is, else unsupported if anything is, else sound."""
+        found = {finding.standing for finding in self.findings}
+        return next((s for s in (Standing.ALTERED, Standing.UNSUPPORTED) if s in found), Standing.SOUND)
+
+    @property
+    def exit_code(self) -> int:
+        """What a command line returns: 0 sound, 1 altered, 2 cannot tell."""
+        return self.standing.exit_code
+
+    @property
+    def events(self) -> int:
+        """Rows looked at, of all streams."""
+        return sum(stream.events for stream in self.streams)
+
+    def altered(self, check: Check) -> int:
+        """Count the findings of one check that say altered."""
+        return sum(f.check is check and f.standing is Standing.ALTERED for f in self.findings)
+
+
+_OF_EVENTS = frozenset(
+    {
+        Check.LINKAGE,
+        Check.CONTENT,
+        Check.CANONICAL,
+        Check.COLUMNS,
+        Check.ORDER,
+        Check.IDENTITY,
+        Check.MEANING,
+        Check.TERMS,
+    }
+)
+"""Checks that speak of the event at their position, not of something beside it."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """What is being found out about one stream."""
+
+    tenant: str
+    stream: str
+    checked: dict[Check, int]
+    """Counts of the whole verification, to which this stream adds."""
+    findings: list[Finding] = field(default_factory=list)
+    omitted: int = 0
+    first_broken: int | None = None
+
+    def ok(self, check: Check) -> None:
+        """Count something that was looked at."""
+        self.checked[check] += 1
+
+    def altered(self, check: Check, position: int | None, what: str) -> None:
+        """Note something that is not what was written."""
+        if check in _OF_EVENTS and position is not None:
+            self.first_broken = position if self.first_broken is None else min(self.first_broken, position)
+        self._add(Finding(check, Standing.ALTERED, self.tenant, self.stream, position, what))
+
+    def unsupported(self, check: Check, position: int | None, what: str) -> None:
+        """Note something that this program cannot judge."""
+        self._add(Finding(check, Standing.UNSUPPORTED, self.tenant, self.stream, position, what))
+
+    def expect(self, check: Check, holds: bool, position: int | None, what: str) -> bool:
+        """Count a look, and note what does not hold; return whether it does."""
+        self.ok(check)
+        if not holds:
+            self.altered(check, position, what)
+        return holds
+
+    @property
+    def standing(self) -> Standing:
+        """How the stream stands so far."""
+        found = {finding.standing for finding in self.findings}
+        return next((s for s in (Standing.ALTERED, Standing.UNSUPPORTED) if s in found), Standing.SOUND)
+
+    def _add(self, finding: Finding) -> None:
+        # An altered stream among many unsupported findings must still be seen as altered.
+        if len(self.findings) < MOST_FINDINGS or finding.standing not in {f.standing for f in self.findings}:
+            self.findings.append(finding)
+        else:
+            self.omitted += 1

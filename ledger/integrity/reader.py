@@ -1,0 +1,107 @@
+"""What a verification reads: rows, snapshots, heads and blobs, by the verbs that every store has.
+
+It names no store, so that it can be pointed at anything that holds these rows. Nothing it reads is trusted to
+have the type it should have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+
+class Stored(Protocol):
+    """One event as it is stored; see `ledger.stores.base.StoredRow`."""
+
+    @property
+    def gid(self) -> int: ...
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def stream(self) -> str: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def act(self) -> bytes | None: ...
+    @property
+    def claim(self) -> bytes | None: ...
+    @property
+    def record(self) -> bytes: ...
+
+
+class Saved(Protocol):
+    """A saved fold; see `ledger.stores.base.SnapshotRow`."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def fold(self) -> str: ...
+    @property
+    def state(self) -> bytes: ...
+
+
+class Standing(Protocol):
+    """The last event of a stream; see `ledger.stores.base.StreamHead`."""
+
+    @property
+    def stream(self) -> str: ...
+    @property
+    def position(self) -> int: ...
+
+
+class Reader(Protocol):
+    """Where rows are read from."""
+
+    def read(
+        self, tenant: str, stream: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> Sequence[Stored]: ...
+
+    def heads(
+        self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500
+    ) -> Sequence[Standing]: ...
+
+    def find(
+        self,
+        tenant: str,
+        *,
+        key: bytes | None = None,
+        act: bytes | None = None,
+        claim: bytes | None = None,
+        limit: int = 100,
+    ) -> Sequence[Stored]: ...
+
+    def snapshots(self, tenant: str, stream: str) -> Sequence[Saved]: ...
+
+    def source_heads(self, tenant: str) -> Mapping[str, int]: ...
+
+    def blobs(self, tenant: str, digests: Iterable[bytes]) -> Mapping[bytes, bytes]: ...
+
+
+def rows(reader: Reader, tenant: str, stream: str, *, upto: int | None, page: int) -> Iterator[Stored]:
+    """Yield the rows of a stream by position, a page at a time.
+
+    Pages overlap by one position: where a position stands twice, no page border hides the second row.
+    """
+    after, border = 0, frozenset[int]()
+    while True:
+        found = reader.read(tenant, stream, after=after, upto=upto, limit=page)
+        yield from (row for row in found if row.gid not in border)
+        if len(found) < page:
+            return
+        last = found[-1].position
+        if type(last) is not int:
+            return
+        border = frozenset(row.gid for row in found if row.position == last)
+        after = last - 1 if last - 1 > after else last
+
+
+def row_at(reader: Reader, tenant: str, stream: str, position: int) -> Stored | None:
+    """Read the row at one position."""
+    found = reader.read(tenant, stream, after=position - 1, upto=position, limit=1)
+    return found[0] if found else None

@@ -79,7 +79,7 @@ _RUN: _Kind[Contract | None] = _Kind(evolve, decide)
 _SOURCE: _Kind[SourceState] = _Kind(evolve_source, decide_source)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class History(Generic[S]):
     """What happened in one stream so far, and who is about to ask what at which moment."""
 
@@ -87,14 +87,18 @@ class History(Generic[S]):
     """Id of the run, or `$source:…`."""
     state: S
     """The fold of all records: a Contract (None before the first event) or a SourceState."""
-    kind: _Kind[S] = field(repr=False)
-    start: S = field(repr=False)
+    kind: _Kind[S]
+    start: S
     """The state before the first record."""
     tenant: str = "default"
     records: tuple[Record, ...] = ()
     now: datetime = START
     actor: Actor = _TESTER
     sources: Mapping[str, SourceState] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        told = "".join(f"\n  {record.position} {record.event!r}" for record in self.records)
+        return f"<{self.stream} at {self.now.isoformat()}, by {self.actor.id}:{told or ' nothing'}>"
 
     @property
     def contract(self) -> Contract:

@@ -155,9 +155,10 @@ def refused(contract: Contract, event: EffectRefused, record: Record) -> Changes
 
 
 def inherited(contract: Contract, effects: tuple[InheritedEffect, ...], record: Record) -> Changes:
-    """Take over what an ancestor left unsettled."""
-    views = tuple(
-        Effect(
+    """Take over what an ancestor left unsettled, each key once."""
+    views = {effect.key: effect for effect in contract.effects}
+    for effect in effects:
+        view = Effect(
             act=effect.act,
             at=record.at,
             attempt=effect.attempt,
@@ -168,10 +169,8 @@ def inherited(contract: Contract, effects: tuple[InheritedEffect, ...], record: 
             status=effect.status,
             tool=effect.tool,
         )
-        for effect in effects
-    )
-    known = {effect.key for effect in contract.effects}
-    return {"effects": (*contract.effects, *(view for view in views if view.key not in known))}
+        views.setdefault(effect.key, view)
+    return {"effects": tuple(views.values())}
 
 
 def _settled(contract: Contract, key: str, cost: Amounts, *, happened: bool) -> Changes:

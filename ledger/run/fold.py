@@ -26,9 +26,10 @@ _INLINE_CHARACTERS = 1024
 
 def placed(kind: type[V], event: Event, record: Record, **more: Any) -> V:
     """Build the view of an event: its fields, and where and when it stands."""
-    # The event was validated when it was made or read; its view needs no second look.
-    fields: dict[str, Any] = {**event.__dict__, "at": record.at, "position": record.position, **more}
-    return kind.unchecked(fields)
+    # The event was validated when it was made or read; its view needs no second look. Its fields stand in the
+    # order of their declaration, so that a contract is written alike whether it was folded or read.
+    own = {"at": record.at, "position": record.position, **more}
+    return kind.unchecked({**event.__dict__, **{name: own[name] for name in sorted(own)}})
 
 
 def put(items: tuple[N, ...], new: N) -> tuple[N, ...]:

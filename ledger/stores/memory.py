@@ -71,8 +71,12 @@ class MemoryStore:
 
     def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
         with self._open() as tables:
-            rows = islice(tables.events, max(after, 0), None)
-            return list(islice((row for row in rows if tenant in {None, row.tenant}), max(limit, 0)))
+            # The gid is the index plus one.
+            start, limit = max(after, 0), max(limit, 0)
+            if tenant is None:
+                return tables.events[start : start + limit]
+            later = (tables.events[index] for index in range(start, len(tables.events)))
+            return list(islice((row for row in later if row.tenant == tenant), limit))
 
     def find(
         self,

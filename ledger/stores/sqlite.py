@@ -36,7 +36,7 @@ from ledger.stores.sqlite_writer import Writer
 from ledger.stores.wakeup import Wakeup
 
 _NO_LIMIT = -1
-_LAST_POSITION = 2**63 - 1
+_LAST_PLACE = 2**63 - 1
 _DIGESTS_A_QUERY = 500
 
 
@@ -88,9 +88,9 @@ class SQLiteStore:
             {
                 "tenant": tenant,
                 "stream": stream,
-                "after": after,
-                "upto": _LAST_POSITION if upto is None else upto,
-                "limit": _NO_LIMIT if limit is None else max(limit, 0),
+                "after": _within(after),
+                "upto": _LAST_PLACE if upto is None else _within(upto),
+                "limit": _NO_LIMIT if limit is None else _within(limit),
             },
         )
         return list(map(StoredRow._make, rows))
@@ -100,7 +100,7 @@ class SQLiteStore:
             "tenant": tenant,
             "stream": stream,
             "fold": fold,
-            "upto": _LAST_POSITION if upto is None else upto,
+            "upto": _LAST_PLACE if upto is None else _within(upto),
             "limit": _NO_LIMIT,
         }
 
@@ -115,7 +115,7 @@ class SQLiteStore:
 
     def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
         query = self._sql["tail" if tenant is None else "tail_of_tenant"]
-        place = {"after": after, "limit": max(limit, 0), "tenant": tenant}
+        place = {"after": _within(after), "limit": _within(limit), "tenant": tenant}
         return list(map(StoredRow._make, self._readers.fetch(query, place)))
 
     def find(
@@ -128,7 +128,7 @@ class SQLiteStore:
         limit: int = 100,
     ) -> list[StoredRow]:
         column, digest = one_digest(key, act, claim)
-        place = {"tenant": tenant, "digest": digest, "limit": max(limit, 0)}
+        place = {"tenant": tenant, "digest": digest, "limit": _within(limit)}
         newest_first = self._readers.fetch(self._sql[f"find_{column}"], place)
         return list(map(StoredRow._make, reversed(newest_first)))
 
@@ -138,7 +138,7 @@ class SQLiteStore:
         return sorted(map(StoredRow._make, found))
 
     def heads(self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500) -> list[StreamHead]:
-        place = {"tenant": tenant, "after": after, "prefix": prefix, "limit": max(limit, 0)}
+        place = {"tenant": tenant, "after": after, "prefix": prefix, "limit": _within(limit)}
         return list(map(StreamHead._make, self._readers.fetch(self._sql["stream_heads"], place)))
 
     def blobs(self, tenant: str, digests: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -272,6 +272,11 @@ class SQLiteStore:
         outcomes = self._writer.commit(batch)
         self._wakeup.announce()
         return outcomes
+
+
+def _within(number: int) -> int:
+    """Bring a place or a limit into what SQLite counts with, where there is nothing beyond."""
+    return min(max(number, 0), _LAST_PLACE)
 
 
 _abandoned: list[tuple[Writer, Readers]] = []

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Condition
 from typing import Any, TypeVar
 
+from ledger.errors import InvalidInput
 from ledger.stores.sqlite_errors import translate, unavailable
 from ledger.stores.sqlite_file import SQLiteFile
 
@@ -56,6 +57,10 @@ class Readers:
             whole = True
         except sqlite3.Error as error:
             raise translate(error, self._file.path) from error
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                f"no name in the ledger: {error}", path="name", reason="not Unicode"
+            ) from error
         finally:
             self._give_back(connection, whole)
         return found

@@ -8,11 +8,12 @@ store.append(one(first))
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from threading import Barrier
+from threading import Barrier, Event
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -125,6 +126,20 @@ def assert_whole(store: FullStore) -> list[StoredRow]:
         sources = {name: position for name, position in streams.items() if name.startswith("$source:")}
         assert {name: at for name, at in store.source_heads(tenant).items() if at} == sources
     return rows
+
+
+def in_memory() -> str | None:
+    """Return where a temporary folder costs no disk, for tests that commit often and lose nothing by it."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait until something is so, a minute at most; for what gives no sign of itself."""
+    pause, tries = Event(), 0
+    while not condition():
+        tries += 1
+        assert tries < 60_000
+        pause.wait(0.001)
 
 
 def together(*calls: Callable[[], T]) -> list[T]:

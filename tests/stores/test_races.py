@@ -37,7 +37,7 @@ def test_24_writers_on_24_runs_never_meet(store: FullStore) -> None:
 
 
 def test_24_writers_on_one_run_do_not_fork_it(store: FullStore) -> None:
-    """Case-103, case-110: each loser is told where the run stands, reads on and tries again."""
+    """Case-086, case-103, case-110: each loser is told where the run stands, reads on and tries again."""
     conflicts: list[PositionConflict] = []
 
     def write(writer: int) -> None:
@@ -79,6 +79,25 @@ def test_of_writers_that_expect_the_same_position_one_wins(store: FullStore) -> 
         assert seen is not None
         assert seen.position == position
     assert_whole(store)
+
+
+def test_refusals_at_once_are_typed_and_leave_nothing_behind(store: FullStore) -> None:
+    """Case-085, case-133: each names run and positions, and a follower reaches what comes after them."""
+    store.append(one(part("run-1", "a", "b")))
+
+    def fail(writer: int) -> set[tuple[str, int, int]]:
+        told: set[tuple[str, int, int]] = set()
+        for number in range(20):
+            try:
+                store.append(one(part("run-1", f"{writer}.{number}")))
+            except PositionConflict as conflict:
+                told.add((conflict.run, conflict.expected, conflict.actual))
+        return told
+
+    assert together(*(partial(fail, writer) for writer in range(8))) == [{("run-1", 0, 2)}] * 8
+    gids = store.append(one(part("run-2", "c"))).gids
+    assert [found.gid for found in store.tail(after=2)] == list(gids)
+    assert ids(assert_whole(store)) == ["a", "b", "c"]
 
 
 def test_results_of_thirty_calls_at_once_are_all_kept(store: FullStore) -> None:
@@ -176,7 +195,11 @@ def test_several_stream_appends_in_opposite_order_do_not_deadlock(store: FullSto
 
 
 def test_followers_under_load_miss_nothing_and_see_nothing_twice(store: FullStore) -> None:
-    """Case-135, case-140: all in the same order, which is the order that is there afterwards."""
+    """Case-098, case-135 to case-143: all in the same order, which is the order that is there afterwards.
+
+    Here no later commit can come before an earlier one, since one at a time writes; the test is for those too
+    where it can.
+    """
     writers, events = 6, 60
     total = writers * events
 

@@ -27,6 +27,19 @@ def test_a_stream_is_read_by_position(store: FullStore) -> None:
     assert ids(store.read("globex", "run-1")) == []
 
 
+def test_numbers_beyond_all_places_are_no_error(store: FullStore) -> None:
+    store.append(one(part("run-1", "a", "b")))
+    huge = 10**30
+    assert ids(store.read(TENANT, "run-1", after=-huge, upto=huge, limit=huge)) == ["a", "b"]
+    assert ids(store.read(TENANT, "run-1", after=huge)) == []
+    assert ids(store.read(TENANT, "run-1", upto=-huge)) == []
+    assert ids(store.load(TENANT, "run-1", "f", upto=huge).tail) == ["a", "b"]
+    assert ids(store.tail(after=-huge, limit=huge)) == ["a", "b"]
+    assert store.tail(after=huge) == []
+    assert len(store.heads(TENANT, limit=huge)) == 1
+    assert not store.wait(huge, 0.0)
+
+
 def test_the_global_order_is_read_in_pages(store: FullStore) -> None:
     gids: list[int] = []
     for number in range(7):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from threading import Event
+from threading import Event, Semaphore
 
 import pytest
 
@@ -18,7 +18,7 @@ from ledger.stores.scripts import queries
 from ledger.stores.sqlite import SQLiteStore
 from ledger.stores.sqlite_file import SQLiteFile, connect
 from ledger.stores.sqlite_schema import supported_version
-from tests.stores.builder import TENANT, Spec, assert_whole, everything, ids, one, part, together
+from tests.stores.builder import TENANT, Spec, assert_whole, everything, ids, one, part, together, until
 from tests.stores.faults import Hooks
 
 CLAIM = b"c" * 16
@@ -382,6 +382,22 @@ def test_stores_on_one_file_see_each_other(path: Path) -> None:
         assert ids(assert_whole(other)) == ["a", "b", "c"]
 
 
+def test_a_commit_wakes_who_waits_before_it_would_look_again(path: Path) -> None:
+    looked = Semaphore(0)
+
+    class Watched(SQLiteStore):
+        def end(self) -> int:
+            found = super().end()
+            looked.release()
+            return found
+
+    with closing(Watched(path, poll_seconds=3600)) as store, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(store.wait, 0, 60.0)
+        assert looked.acquire(timeout=60)
+        store.append(one(part("run-1", "a")))
+        assert waiting.result(60)
+
+
 # --- input that SQLite cannot take -------------------------------------------------------------------
 
 
@@ -403,6 +419,7 @@ def test_what_cannot_be_stored_fails_only_its_caller(path: Path, more: tuple[str
         good = [pool.submit(store.append, one(part(f"run-{number}", "a", *more))) for number in range(1, 5)]
         broken = part("run-x", "a", *more)._replace(stream="run-\ud800")
         bad = pool.submit(store.append, one(broken))
+        until(lambda: len(store._group._queue) == 5)
         hold.set()
         assert leader.result(60).gids == (1,)
         assert all(future.result(60).gids for future in good)

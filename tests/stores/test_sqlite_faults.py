@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from hashlib import sha256
@@ -14,7 +15,7 @@ from ledger.errors import IntegrityError, LedgerError, StoreUnavailable
 from ledger.stores.base import Append, Appended, Blob, Guard, SnapshotRow
 from ledger.stores.sqlite import SQLiteStore
 from ledger.stores.sqlite_file import connect
-from tests.stores.builder import TENANT, Spec, assert_whole, everything, ids, one, part
+from tests.stores.builder import TENANT, Spec, assert_whole, everything, ids, in_memory, one, part
 from tests.stores.faults import Hook, Hooks, failure
 
 CONTENT = Blob(sha256(b"content").digest(), "result", b"content")
@@ -33,6 +34,12 @@ def appends() -> Iterator[Append]:
 
 
 EXPECTED = ["a", "b", "p-1", "c", "d", "e", "f", "g"]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=in_memory()) as name:
+        yield Path(name)
 
 
 def count_statements(folder: Path) -> int:
@@ -77,12 +84,12 @@ FAULTS: dict[str, Callable[[int], Hooks]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_whatever_fails_a_repeat_stores_everything_once(tmp_path: Path, fault: str) -> None:
+def test_whatever_fails_a_repeat_stores_everything_once(folder: Path, fault: str) -> None:
     """Case-115, case-122: at each statement in turn, and whether or not it had its effect."""
-    statements = count_statements(tmp_path)
+    statements = count_statements(folder)
     assert statements > 15
     for number in range(1, statements + 1):
-        path = tmp_path / f"{number}.db"
+        path = folder / f"{number}.db"
         with closing(SQLiteStore(path, connect=FAULTS[fault](number).connect())) as store:
             for append in appends():
                 gids = insist(store, append).gids

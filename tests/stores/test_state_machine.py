@@ -18,7 +18,7 @@ from ledger.errors import EffectInFlight, GuardMoved, IdInUse, LedgerError, Posi
 from ledger.stores.base import Append, Appended, Blob, FullStore, Guard, SnapshotRow, StreamAppend
 from ledger.stores.memory import MemoryStore
 from ledger.stores.sqlite import SQLiteStore
-from tests.stores.builder import LATER, NOON, Spec, assert_whole, ids, part
+from tests.stores.builder import LATER, NOON, Spec, assert_whole, ids, in_memory, part
 
 TENANTS = st.sampled_from(["acme", "Acme"])
 RUNS = st.sampled_from(["run-1", "run-2", "run-10", "RUN-1"])
@@ -98,7 +98,7 @@ class Stores(RuleBasedStateMachine):
 
     @initialize()
     def open(self) -> None:
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp(dir=in_memory()))
         self.model = Model()
         self.stores: list[FullStore] = [MemoryStore(), SQLiteStore(self.folder / "ledger.db")]
         self.count = 0

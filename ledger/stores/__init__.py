@@ -1,0 +1,1 @@
+"""Stores: where records are kept, behind one contract (`base`)."""

@@ -392,7 +392,7 @@ def test_a_commit_wakes_who_waits_before_it_would_look_again(path: Path) -> None
             return found
 
     with closing(Watched(path, poll_seconds=3600)) as store, ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(store.wait, 0, 60.0)
+        waiting = pool.submit(store.wait, 0, 3600.0)
         assert looked.acquire(timeout=60)
         store.append(one(part("run-1", "a")))
         assert waiting.result(60)

@@ -85,7 +85,7 @@ def test_a_store_wakes_who_waits_for_its_commits(store: FullStore) -> None:
 
     def wait() -> bool:
         waiting.wait()
-        return store.wait(0, 60.0)
+        return store.wait(0, 3600.0)
 
     with pool(1) as executor:
         waiter = executor.submit(wait)
@@ -100,7 +100,7 @@ def test_what_another_store_on_the_same_file_commits_is_noticed(opened: Callable
     """Case-169: subscriptions work without notifications, too."""
     mine, other = opened(), opened()
     with pool(1) as executor:
-        waiter = executor.submit(mine.wait, 0, 60.0)
+        waiter = executor.submit(mine.wait, 0, 3600.0)
         other.append(one(part("run-1", "a")))
         assert waiter.result(60)
     assert len(mine.tail()) == 1

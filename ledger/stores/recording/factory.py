@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ from ledger.stores.recording.recorder import LedgerAggregateRecorder, LedgerAppl
 from ledger.stores.recording.runs import RunRecorder
 from ledger.stores.recording.snapshots import LedgerSnapshotRecorder
 from ledger.values import Actor, check_id
+
+log = logging.getLogger("ledger")
 
 
 class LedgerFactory(InfrastructureFactory[TrackingRecorder]):
@@ -138,6 +141,7 @@ def _open_store(url: str) -> FullStore:
     if url == ":memory:":
         from ledger.stores.memory import MemoryStore
 
+        log.warning("a :memory: ledger forgets everything when the process ends")
         return MemoryStore()
     path = re.sub(r"^sqlite:/(//)?", "", url)
     if not path or re.match(r"[a-z][a-z0-9+]*:/", path):

@@ -83,9 +83,7 @@ class Archive:
 
     def head(self, stream: str) -> StreamHead | None:
         """Find the last event of a stream; None where there is none."""
-        # The stream itself sorts before every other whose name begins with its name.
-        found = self.store.heads(self.tenant, prefix=stream, limit=1)
-        return found[0] if found and found[0].stream == stream else None
+        return head_of(self.store, self.tenant, stream)
 
     def append(self, append: Append) -> Appended:
         """Append, and where the answer was lost ask again: what was stored is recognised by its event ids."""
@@ -95,6 +93,13 @@ class Archive:
             except StoreUnavailable:
                 continue
         return self.store.append(append)
+
+
+def head_of(store: FullStore, tenant: str, stream: str) -> StreamHead | None:
+    """Find the last event of a stream; None where there is none."""
+    # The stream itself sorts before every other whose name begins with its name.
+    found = store.heads(tenant, prefix=stream, limit=1)
+    return found[0] if found and found[0].stream == stream else None
 
 
 def wrap(stored: StoredEvent) -> ForeignRecorded:

@@ -83,7 +83,7 @@ class LedgerAggregateRecorder(AggregateRecorder):
             rows = archive.store.read(archive.tenant, stream, after=after, upto=upto, limit=limit)
             return [unwrap(archive.tenant, row, originator_id) for row in (reversed(rows) if desc else rows)]
 
-    def _insert(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
+    def _insert(self, stored_events: Sequence[StoredEvent]) -> list[int]:
         if not stored_events:
             return []
         with translated():
@@ -91,7 +91,7 @@ class LedgerAggregateRecorder(AggregateRecorder):
             for _ in range(_TRIES):
                 parts = tuple(self._on_top(stream, events) for stream, events in wanted)
                 try:
-                    return self._archive.append(Append(self._archive.tenant, parts)).gids
+                    return list(self._archive.append(Append(self._archive.tenant, parts)).gids)
                 except PositionConflict:
                     # Somebody was first. Whether it was with one of these versions shows on top of theirs.
                     continue
@@ -152,7 +152,7 @@ class LedgerApplicationRecorder(LedgerAggregateRecorder, ApplicationRecorder):
             self._notification,
         )
 
-    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> list[int]:
         """Store events as LedgerAggregateRecorder does, and return their notification ids."""
         refuse_tracking(kwargs)
         return self._insert(stored_events)

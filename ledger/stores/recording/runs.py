@@ -17,7 +17,7 @@ from eventsourcing.persistence import ApplicationRecorder, Notification, NotSupp
 from ledger.record import broken, digest, parse
 from ledger.stores.base import FullStore, StoredRow
 from ledger.stores.recording.errors import translated
-from ledger.stores.recording.foreign import FOREIGN
+from ledger.stores.recording.foreign import FOREIGN, head_of
 from ledger.stores.recording.recorder import behind
 from ledger.stores.recording.sequence import ApplicationSequence
 from ledger.stores.recording.subscription import TailSubscription
@@ -72,8 +72,8 @@ class RunRecorder(ApplicationRecorder):
             after = max(gt or 0, 0)
             upto = lte
             if desc and limit is not None:
-                heads = self._store.heads(self._tenant, prefix=stream, limit=1)
-                end = heads[0].position if heads and heads[0].stream == stream else 0
+                head = head_of(self._store, self._tenant, stream)
+                end = 0 if head is None else head.position
                 upto = end if lte is None else min(lte, end)
                 after = max(after, upto - limit)
             rows = self._store.read(self._tenant, stream, after=after, upto=upto, limit=limit)

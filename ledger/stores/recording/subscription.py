@@ -33,6 +33,7 @@ class TailSubscription(Subscription[ApplicationRecorder]):
         self._sequence = sequence
         self._reached = self._position = self._yielded = max(gt or 0, 0)
         self._ready: deque[Notification] = deque()
+        self._at_end = False
         self._moved = Condition()
 
     @property
@@ -61,12 +62,11 @@ class TailSubscription(Subscription[ApplicationRecorder]):
 
     def _read(self) -> None:
         with translated():
-            page = self._sequence.page(self._reached, self._topics)
-            self._reached = page.reached
-            self._ready.extend(page.notifications)
-            if page.at_end and not page.notifications:
-                self._move(self._reached)
+            if self._at_end:
                 self._sequence.wait(self._reached, _STOP_SECONDS)
+            page = self._sequence.page(self._reached, self._topics)
+        self._reached, self._at_end = page.reached, page.at_end
+        self._ready.extend(page.notifications)
 
     def _move(self, position: int) -> None:
         if position > self._position:

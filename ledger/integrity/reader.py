@@ -88,11 +88,11 @@ def rows(reader: Reader, tenant: str, stream: str, *, upto: int | None, page: in
 
     Pages overlap by one position: where a position stands twice, no page border hides the second row.
     """
-    after, border = 0, frozenset[int]()
+    after, border, limit = 0, frozenset[int](), page + 1
     while True:
-        found = reader.read(tenant, stream, after=after, upto=upto, limit=page)
+        found = reader.read(tenant, stream, after=after, upto=upto, limit=limit)
         yield from (row for row in found if row.gid not in border)
-        if len(found) < page:
+        if len(found) < limit:
             return
         last = found[-1].position
         if type(last) is not int:

@@ -26,7 +26,7 @@ class Seen(NamedTuple):
     hash: bytes | None
     """Computed from the bytes; None where they are no bytes."""
     fields: dict[str, Any]
-    """The record as JSON; empty where it cannot be read."""
+    """The record as JSON; empty where it cannot be read or does not have the stored hash."""
     record: Record | None
     """The record decoded, if all of it is what this program writes."""
 
@@ -49,7 +49,8 @@ def look_at(row: Stored, position: int, notes: Notes) -> Seen:
     record = _decoded(row, hash, fields, position, notes)
     if record is not None:
         _columns(row, fields, record, position, notes)
-    return Seen(hash, fields, record if whole else None)
+    # Where the hash is wrong, nothing that the record says of its place and time counts.
+    return Seen(hash, fields, record) if whole else Seen(hash, {}, None)
 
 
 def _json(row: Stored, position: int, hash: bytes, notes: Notes) -> dict[str, Any] | None:

@@ -1,0 +1,104 @@
+"""What is kept beside the events: claims, snapshots, heads of sources, content."""
+
+from typing import Any
+
+import pytest
+
+from ledger.events import EffectStarted
+from ledger.integrity.verify import Check, Standing
+from tests.integrity.book import CONTENT, DIGEST, KEY, POLICY, Book, altered
+from tests.strategies import NOON
+
+
+def test_a_claim_that_two_rows_hold_is_found(book: Book) -> None:
+    book.add("r-2", EffectStarted(attempt=1, key=KEY, lease_until=NOON, root="r-1", worker="w2"))
+    assert {(check, stream) for check, stream, _ in altered(book.verify())} == {
+        (Check.CLAIMS, "r-1"),
+        (Check.CLAIMS, "r-2"),
+    }
+
+
+def change_snapshot(book: Book, place: int, **columns: Any) -> None:
+    book.saved["r-1"][place] = book.saved["r-1"][place]._replace(**columns)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"hash": bytes(32)},
+        {"hash": None},
+        {"state": b"{}"},
+        {"state": b"\xff"},
+        {"state": None},
+        {"state": "text"},
+        {"position": 5},
+        {"position": None},
+        {"position": 0},
+    ],
+)
+def test_a_snapshot_that_is_not_the_fold_is_found(book: Book, columns: dict[str, Any]) -> None:
+    change_snapshot(book, 0, **columns)
+    report = book.verify()
+    assert {finding.check for finding in report.findings} == {Check.SNAPSHOTS}
+    # The events are as they were written, and loading a run without snapshots is sound.
+    assert all(stream.first_broken is None for stream in report.streams)
+    assert report.exit_code == 1
+
+
+def test_a_snapshot_of_which_one_word_was_changed_is_found(book: Book) -> None:
+    state = book.saved["r-1"][0].state
+    assert b"Refund order 17" in state
+    change_snapshot(book, 0, state=state.replace(b"Refund order 17", b"Refund order 18"))
+    assert altered(book.verify()) == [(Check.SNAPSHOTS, "r-1", 4)]
+
+
+def test_a_snapshot_of_another_fold_is_passed_over_and_counted(book: Book) -> None:
+    change_snapshot(book, 0, fold="0", state=b"whatever")
+    report = book.verify()
+    assert (report.standing, report.passed_over) == (Standing.SOUND, 1)
+
+
+@pytest.mark.parametrize(
+    ("head", "check"), [(2, Check.HEADS), (4, Check.HEADS), (0, Check.HEADS), ("text", Check.HEADS)]
+)
+def test_a_head_that_is_not_where_its_source_stands_is_found(book: Book, head: Any, check: Check) -> None:
+    book.sources[POLICY] = head
+    report = book.verify()
+    assert altered(report) == [(check, POLICY, 3)]
+    assert next(s for s in report.streams if s.stream == POLICY).standing is Standing.ALTERED
+
+
+def test_a_source_without_a_head_is_found(book: Book) -> None:
+    del book.sources[POLICY]
+    assert altered(book.verify()) == [(Check.HEADS, POLICY, 3)]
+
+
+def test_a_head_without_its_source_is_found_unless_nothing_was_ever_published(book: Book) -> None:
+    book.sources["$source:policy:empty"] = 0
+    assert book.verify().standing is Standing.SOUND
+    book.sources["$source:policy:gone"] = 2
+    found = altered(book.verify())
+    assert (Check.LINKAGE, "$source:policy:gone", 1) in found
+    assert (Check.HEADS, "$source:policy:gone", 0) in found
+
+
+def test_content_that_was_changed_is_found(book: Book) -> None:
+    book.contents[bytes.fromhex(DIGEST)] = CONTENT + b"!"
+    report = book.verify()
+    assert altered(report) == [(Check.BLOBS, "r-1", 4)]
+    assert next(s for s in report.streams if s.stream == "r-1").first_broken is None
+
+
+def test_content_that_is_gone_is_counted_but_not_called_altered(book: Book) -> None:
+    book.contents.clear()
+    report = book.verify()
+    assert (report.standing, report.missing_blobs, report.checked[Check.BLOBS]) == (Standing.SOUND, 1, 0)
+
+
+def test_content_of_another_size_than_its_event_says_is_found(book: Book) -> None:
+    book.drop("r-1", *range(5, 11))
+    book.saved.clear()
+    book.drop("r-2", 1, 2, 3)
+    book.drop("r-3", 1, 2)
+    book.rewrite("r-1", 4, lambda fields: fields["data"]["content"].update(size=1))
+    assert altered(book.verify()) == [(Check.BLOBS, "r-1", 4)]

@@ -64,7 +64,7 @@ def names(ledger: Ledger, run: str) -> list[str]:
 
 
 _WHEN_AND_WHERE = frozenset(
-    {"accepted_at", "at", "hash", "opened_at", "position", "resumed_at", "supersedes"}
+    {"accepted_at", "at", "hash", "opened_at", "position", "resumed_at", "stated_at", "supersedes"}
 )
 
 

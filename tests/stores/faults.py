@@ -1,4 +1,4 @@
-"""SQLite connections that call a test before and after each statement of a writer."""
+"""SQLite connections that a test can watch, or that call it before and after each statement of a writer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,23 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from ledger.stores.sqlite_file import Connect
+from ledger.stores.sqlite_file import Connect, connect
+
+
+class Connections:
+    """Opens connections and remembers them, with the statements they ran."""
+
+    def __init__(self, suffix: str = "") -> None:
+        self.opened: list[sqlite3.Connection] = []
+        self.statements: list[str] = []
+        self._suffix = suffix
+
+    def __call__(self, uri: str) -> sqlite3.Connection:
+        connection = connect(uri + self._suffix)
+        connection.set_trace_callback(self.statements.append)
+        self.opened.append(connection)
+        return connection
+
 
 Hook = Callable[[str], None]
 

@@ -1,0 +1,91 @@
+"""All commands under one name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ledger.adapters.cli import (
+    contract,
+    demo,
+    doctor,
+    importing,
+    log,
+    migrate,
+    runs,
+    schema,
+    verify,
+)
+from ledger.adapters.cli.options import ActorOption, Given, LedgerOption, TenantOption
+
+ABOUT = """Ask a ledger of agent runs what a run means: goal, constraints, promises, open effects.
+
+A run's events are facts that nobody changes; this command shows them, the contract they add up to, and
+whether they are still what was written.
+
+\b
+Start here:
+  intent-ledger demo                  a ledger at work, in a few seconds
+  intent-ledger import chats.jsonl    recorded chat transcripts become runs
+  intent-ledger runs                  which runs there are
+  intent-ledger contract RUN          what is in force, and who said so
+  intent-ledger log RUN               how it came to that
+  intent-ledger verify --all          is the record what was written?
+
+With --json each command writes one JSON document, only `log` JSON Lines, one record a line. Errors go to
+standard error: one line, or with --json an object {code, message, data}.
+
+\b
+Exit codes:
+    0  fine; verify: sound
+    1  bad news: altered, refused in part, or a setting breaks a promise
+    2  verify: cannot tell
+    3  could not run: no such ledger or run, busy, newer
+   64  the command line or a setting is malformed
+"""
+
+
+def command() -> Any:
+    """Build the command with everything under it."""
+    app = typer.Typer(
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback(invoke_without_command=True, help=ABOUT)(_begin)
+    app.command("demo", help=demo.HELP)(demo.demo)
+    app.command("import", help=importing.HELP)(importing.import_file)
+    app.command("runs", help=runs.HELP)(runs.runs)
+    app.command("contract", help=contract.HELP)(contract.contract)
+    app.command("log", help=log.HELP)(log.log)
+    app.command("verify", help=verify.HELP)(verify.verify)
+    app.command("schema", help=schema.HELP)(schema.schema)
+    app.command("migrate", help=migrate.HELP)(migrate.migrate)
+    app.command("doctor", help=doctor.HELP)(doctor.doctor)
+    return typer.main.get_command(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"intent-ledger {version('intent-ledger')}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+]
+
+
+def _begin(
+    context: typer.Context,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    version: VersionOption = False,
+) -> None:
+    context.obj = Given(ledger, tenant, actor)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

@@ -1,0 +1,77 @@
+"""`contract`: what is in force in a run, now or at an earlier moment."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+
+HELP = """Show what is in force in a run, now or earlier.
+
+That is its contract: the goal, the constraints with who asserted them and from which source, the plan, what
+it owes, may do and waits for, and where it stands.
+
+--at shows it as it stood at a position, or at a time with a zone. --prompt writes the words a resumed agent
+must be told; control characters in stored texts appear escaped (exact text: --prompt --json).
+
+\b
+Examples:
+  intent-ledger contract refund-17
+  intent-ledger contract refund-17 --at 12
+  intent-ledger contract refund-17 --at 2026-01-31T09:15:00Z
+  intent-ledger contract refund-17 --prompt
+"""
+
+
+def contract(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.", show_default=False)],
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="N|TIME", help="At this position or time.", show_default=False),
+    ] = None,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Write it as words for a model.")] = False,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the contract of a run."""
+    from ledger.adapters.cli.contract_view import show
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.edge import system_clock
+
+    moment = None if at is None else _moment(at)
+    screen = Screen(as_json=as_json)
+    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+        found = opened.contract(run, at=moment)
+    # What only time changes (overdue, lapsed) is judged by the moment that was asked about.
+    now = moment if isinstance(moment, datetime) else system_clock() if moment is None else found.at
+    if prompt:
+        text = found.to_prompt(now)
+        if as_json:
+            screen.document({"run": found.run, "position": found.position, "prompt": text})
+        else:
+            screen.text(text.removesuffix("\n"))
+    elif as_json:
+        screen.document({"status": found.status, **found.model_dump(mode="json", exclude_none=True)})
+    else:
+        show(found, now, screen)
+
+
+def _moment(at: str) -> int | datetime:
+    """Read a position or a time."""
+    from ledger.values import utc
+
+    if at.isdecimal() and at.isascii():
+        return int(at)
+    try:
+        return utc(datetime.fromisoformat(at))
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(
+            f"{at!r} is neither a position nor a time with a zone, as in 2026-01-31T09:15:00Z",
+            param_hint="--at",
+        ) from None

@@ -1,0 +1,230 @@
+"""A contract on the screen, section by section; what is empty is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import groupby
+
+from ledger.adapters.cli.screen import Screen
+from ledger.adapters.cli.words import counted, shortened, source_words, when
+from ledger.run.contract import Constraint, Contract, Effect, Grant, Observation
+
+Entry = tuple[str, str]
+"""What stands out, and where it comes from."""
+
+
+def show(contract: Contract, now: datetime, screen: Screen) -> None:
+    """Write a contract; `now` judges what is overdue, lapsed, stale or not yet valid."""
+    screen.line(
+        f"Run {contract.run} at position {contract.position}: {contract.status}, "
+        f"incarnation {contract.incarnation}",
+        style="bold",
+    )
+    for line in _about(contract):
+        screen.entry(line, indent=2, hang=2)
+    _section(screen, _goal_title(contract), _goal(contract))
+    _section(screen, "Constraints", _constraints(contract.constraints, now, screen.is_terminal))
+    _section(screen, "Plan", _plan(contract))
+    _section(screen, "Owed", _owed(contract, now))
+    _section(
+        screen, "Effects whose outcome is open", (_effect(item, now, screen) for item in contract.effects)
+    )
+    _section(screen, "Taken for granted", _assumptions(contract))
+    _section(screen, "Authority", (_grant(item, now) for item in contract.grants))
+    _section(screen, "Waiting for approval", _approvals(contract))
+    _section(screen, "Latest observations", (_observation(item, now) for item in contract.observations[-8:]))
+    _section(screen, "Where the program stands", _cursor(contract))
+    _section(screen, "Last review", _review(contract))
+
+
+def _section(screen: Screen, title: str, entries: Iterable[Entry]) -> None:
+    first = True
+    for what, origin in entries:
+        if first:
+            screen.title(title)
+            first = False
+        screen.quote(what, indent=2)
+        if origin:
+            screen.entry(origin, indent=4, hang=2, style="dim")
+
+
+def _about(contract: Contract) -> Iterator[str]:
+    yield f"opened {when(contract.opened_at)}, last event {when(contract.at)}"
+    named = [
+        f"{name} {value}"
+        for name, value in (
+            ("tenant", contract.tenant if contract.tenant != "default" else None),
+            ("owner", contract.owner),
+            ("thread", contract.thread),
+            ("labels", " ".join(f"{key}={value}" for key, value in (contract.labels or {}).items())),
+            ("predecessor", contract.predecessor),
+            ("fork of", contract.fork_of),
+        )
+        if value
+    ]
+    if named:
+        yield ", ".join(named)
+    if contract.suspended is not None:
+        waiting = contract.suspended
+        yield f"suspended at position {waiting.position} ({waiting.cause}): {waiting.reason}"
+    if contract.held is not None:
+        yield f"held at position {contract.held.position}: the gate said {contract.held.verdict}"
+    if contract.closed is not None:
+        ended = contract.closed
+        why = f": {ended.reason}" if ended.reason else ""
+        yield f"closed as {ended.outcome} at position {ended.position}{why}"
+    yield f"terms {contract.terms.digest[:15]}.. last changed at position {contract.terms.position}"
+
+
+def _goal_title(contract: Contract) -> str:
+    return "Goal" if contract.goal.revision == 1 else f"Goal, revision {contract.goal.revision}"
+
+
+def _goal(contract: Contract) -> Iterator[Entry]:
+    goal = contract.goal
+    if goal.revision == 1:
+        yield goal.text, f"as opened, {_place(goal.at, goal.position)}"
+        return
+    why = f": {goal.reason}" if goal.reason else ""
+    yield goal.text, f"revised by {goal.by}, {_place(goal.at, goal.position)}{why}"
+
+
+def _place(at: datetime, position: int) -> str:
+    return f"{when(at)}, position {position}"
+
+
+def _constraints(items: Iterable[Constraint], now: datetime, brief: bool) -> Iterator[Entry]:
+    """Write neighbours that have one origin (a document that was accepted whole) with it once."""
+    for origin, neighbours in groupby(items, lambda item: _origin(item, now, brief)):
+        group = list(neighbours)
+        for item in group[:-1]:
+            yield f"{item.id}: {item.text}", ""
+        first, last = group[0].position, group[-1].position
+        places = f"position {last}" if first == last else f"these {len(group)} at positions {first} to {last}"
+        yield f"{group[-1].id}: {group[-1].text}", f"{origin}; {places}"
+
+
+def _origin(item: Constraint, now: datetime, brief: bool) -> str:
+    origin = f"asserted by {item.asserted_by}"
+    if item.asserted_at is not None:
+        origin += f" at {when(item.asserted_at)}"
+    if item.source is not None:
+        origin += f", from {source_words(item.source, brief=brief)}"
+        if not item.published:
+            origin += " (CLAIMED: the source does not say so)"
+    origin += f"; accepted by {item.accepted_by}, {when(item.accepted_at)}"
+    if item.change is not None:
+        origin += f", {item.change} from position {item.supersedes}"
+    if item.valid_from is not None and now < item.valid_from:
+        origin += f"; NOT YET valid, from {when(item.valid_from)}"
+    if item.valid_until is not None:
+        origin += f"; {'EXPIRED' if item.valid_until <= now else 'valid until'} {when(item.valid_until)}"
+    if item.rule is not None:
+        origin += "; a machine checks it"
+    return origin
+
+
+def _plan(contract: Contract) -> Iterator[Entry]:
+    plan = contract.plan
+    if plan is None:
+        return
+    for number, step in enumerate(plan.steps, 1):
+        tool = f" with {step.tool}" if step.tool else ""
+        rests = f"rests on {', '.join(step.rests_on)}" if step.rests_on else ""
+        words = f": {step.description}" if step.description else ""
+        yield f"{number}. {step.name}{tool}{words}", rests
+    why = f": {plan.reason}" if plan.reason else ""
+    yield f"revision {plan.revision}, {_place(plan.at, plan.position)}{why}", ""
+
+
+def _owed(contract: Contract, now: datetime) -> Iterator[Entry]:
+    for item in contract.obligations:
+        due = ""
+        if item.due is not None:
+            due = f", due {when(item.due)}{' OVERDUE' if item.due <= now else ''}"
+        yield f"{item.id}: {item.text}", f"to {item.owed_to}{due}; {_place(item.at, item.position)}"
+
+
+def _effect(item: Effect, now: datetime, screen: Screen) -> Entry:
+    seen = "" if item.witnessed else ", imported"
+    step = f" in step {item.step}" if item.step else ""
+    key = shortened(item.key, screen.is_terminal)
+    return (
+        f"{item.tool}{step}: {item.status_at(now)}, attempt {item.attempt}{seen}",
+        f"recovery {item.recovery}, key {key}, {_place(item.at, item.position)}",
+    )
+
+
+def _assumptions(contract: Contract) -> Iterator[Entry]:
+    for item in contract.assumptions:
+        if item.refuted is None:
+            yield f"{item.id}: {item.text}", _place(item.at, item.position)
+        else:
+            yield (
+                f"{item.id}: REFUTED: {item.text}",
+                f"{item.refuted.evidence} ({_place(item.refuted.at, item.refuted.position)})",
+            )
+
+
+def _grant(item: Grant, now: datetime) -> Entry:
+    until = ""
+    if item.expires_at is not None:
+        until = f", {'LAPSED' if item.expires_at <= now else 'until'} {when(item.expires_at)}"
+    budget = ""
+    if item.budget is not None:
+        amounts = (
+            f"{(item.spent or {}).get(unit, 0)} of {amount} {unit}" for unit, amount in item.budget.items()
+        )
+        budget = f", spent {', '.join(amounts)}"
+    return (
+        f"{item.id}: {item.principal} may {', '.join(item.scopes)}",
+        f"granted by {item.granted_by}{budget}{until}; {_place(item.at, item.position)}",
+    )
+
+
+def _approvals(contract: Contract) -> Iterator[Entry]:
+    for item in contract.approvals:
+        answer = "no answer yet"
+        if item.answered is not None:
+            answer = f"{item.answered.answer} by {item.answered.by}"
+        yield f"{item.id}: {item.question or item.key}", f"{answer}; {_place(item.at, item.position)}"
+
+
+def _observation(item: Observation, now: datetime) -> Entry:
+    state = "never goes stale"
+    if item.invalidated is not None:
+        state = f"INVALID: {item.invalidated}"
+    elif item.stale_at is not None:
+        state = "STALE" if item.stale_at <= now else f"fresh until {when(item.stale_at)}"
+    return f"{item.key}", f"seen with {item.tool}, {state}; {_place(item.at, item.position)}"
+
+
+def _cursor(contract: Contract) -> Iterator[Entry]:
+    cursor = contract.cursor
+    if cursor is not None:
+        parts = [f"at {cursor.node}, round {cursor.round}"]
+        if cursor.next:
+            parts.append(f"next {', '.join(cursor.next)}")
+        if cursor.waits_for:
+            parts.append(f"waits for {', '.join(cursor.waits_for)}")
+        yield "; ".join(parts), _place(cursor.at, cursor.position)
+    tally = contract.tally
+    if tally.messages or tally.effects:
+        counts = (
+            counted(tally.messages, "message"),
+            counted(tally.effects, "effect"),
+            counted(tally.steps, "step"),
+        )
+        yield f"so far {', '.join(counts)}", ""
+
+
+def _review(contract: Contract) -> Iterator[Entry]:
+    review = contract.review
+    if review is not None:
+        later = contract.position - review.position
+        yield (
+            f"{review.meaning} by {review.by} up to position {review.head}"
+            + (f": {review.note}" if review.note else ""),
+            f"{when(review.at)}; {counted(later, 'event')} came after",
+        )

@@ -1,0 +1,27 @@
+"""The exit codes of the command line. They are stable: scripts and monitors rely on them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What a command says to the shell."""
+
+    FINE = 0
+    """Done; for `verify`: the record is sound."""
+    BAD_NEWS = 1
+    """It ran, and the answer is bad: a record that is not what was written, a transcript that was refused, a
+    setting that breaks a promise."""
+    CANNOT_TELL = 2
+    """`verify` alone: neither sound nor altered can be shown."""
+    COULD_NOT_RUN = 3
+    """The question was not answered: no such ledger or run, a busy or newer database, an unreadable file."""
+    USAGE = 64
+    """The command line or a setting is malformed. (2, as other tools have it, is taken.)"""
+    DEFECT = 70
+    """A defect of this program. (1, as Python has it, is taken.)"""
+    INTERRUPTED = 130
+    """Stopped by Ctrl-C."""
+    BROKEN_PIPE = 141
+    """Who was reading the output went away."""

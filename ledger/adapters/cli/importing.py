@@ -1,0 +1,128 @@
+"""`import`: recorded chats become runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ledger.adapters.cli.exits import Exit
+from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+
+if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.transcripts import ImportedRun, ImportReport, Progress
+
+HELP = """Turn recorded chats into runs.
+
+FILE holds chat-completions transcripts: JSON Lines, one conversation a line, or one JSON value. The system
+message becomes a source, its list items accepted constraints, the first user message the goal; nothing is
+guessed that a transcript does not say. The same file again adds nothing, a grown one adds the rest. What
+tells an imported run differently is refused; what cannot be read is reported with its line, and the rest
+goes in.
+
+--tools names a JSON file that says how each tool behaves toward the outside; one it does not name is taken
+for one that can be neither asked nor repeated.
+
+\b
+  {"tools": {"search": {"recovery": "read_only"},
+             "book": {"recovery": "queryable", "failed_if": "^Error"}}}
+
+\b
+Exit codes: 0 all is in, 1 something was refused or broken, 3 could not run.
+Examples:
+  intent-ledger import chats.jsonl
+  intent-ledger import chats.jsonl --tools tools.json --actor human:kim
+"""
+
+
+def import_file(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The transcripts.", show_default=False)],
+    tools: Annotated[
+        Path | None,
+        typer.Option("--tools", metavar="FILE", help="How the tools behave.", show_default=False),
+    ] = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn recorded chats into runs."""
+    from ledger.adapters.cli.opening import open_for_writing, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.transcripts import Tools, import_transcripts
+
+    # Looked at first: what is not there must not leave an empty ledger behind.
+    for path in (file, *([] if tools is None else [tools])):
+        path.open("rb").close()
+    declared = None if tools is None else Tools.read(tools)
+    screen = Screen(as_json=as_json)
+    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    with open_for_writing(settings) as opened, _bar(screen, file.name) as progress:
+        report = import_transcripts(opened, file, tools=declared, progress=progress)
+    if as_json:
+        screen.document(
+            {
+                **report.counts,
+                "events": report.events,
+                "sources": report.sources,
+                "transcripts": [
+                    {name: value for name, value in asdict(row).items() if value is not None}
+                    for row in report.rows
+                ],
+            }
+        )
+    else:
+        _show(screen, report)
+    raise typer.Exit(Exit.BAD_NEWS if report.refused or report.broken else Exit.FINE)
+
+
+@contextmanager
+def _bar(screen: Screen, name: str) -> Iterator[Progress | None]:
+    """Show how far a long file is; only where somebody watches, and never among the answer."""
+    if screen.as_json or not screen.is_watched:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from ledger.adapters.cli.visible import one_line
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    console = Console(stderr=True, markup=False, emoji=False)
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(one_line(name, most=40), total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total or None)
+
+
+def _show(screen: Screen, report: ImportReport) -> None:
+    from ledger.adapters.cli.screen import Column
+    from ledger.adapters.cli.words import counted
+
+    screen.table(
+        [Column("TRANSCRIPTS"), Column("COUNT", right=True), Column("EVENTS ADDED", right=True)],
+        [
+            (verdict, f"{count:,}", f"{sum(r.events for r in report.rows if r.verdict == verdict):,}")
+            for verdict, count in report.counts.items()
+        ],
+    )
+    if report.sources:
+        screen.line(f"{counted(report.sources, 'document')} published as a source of constraints")
+    for row in report.rows:
+        if row.problem is not None:
+            _show_problem(screen, row)
+
+
+def _show_problem(screen: Screen, row: ImportedRun) -> None:
+    run = "" if row.run is None else f", run {row.run}"
+    message = "" if row.message is None else f", message {row.message}"
+    screen.entry(f"{row.verdict}: line {row.line}{run}{message}: {row.problem}", hang=2)
+    if row.stored is not None:
+        screen.entry(f"stored: {row.stored}", indent=4, hang=2)
+    if row.found is not None:
+        screen.entry(f"found:  {row.found}", indent=4, hang=2)

@@ -1,0 +1,125 @@
+"""`log`: the events of a run, one after another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ledger.adapters.cli.options import LedgerOption, TenantOption
+
+if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.ledger import Ledger
+    from ledger.record import Record
+
+HELP = """Show what happened in a run, and who wrote it.
+
+The name on the first line is who wrote the event; "by" and "asserted by" below it are who is said to have
+done it. Each record is checked against its hash and the one before it. With --source RUN is the id of a
+source, and its stream is shown.
+
+With --json: JSON Lines, one record a line, with its hash and its global position (a string).
+
+\b
+Examples:
+  intent-ledger log refund-17
+  intent-ledger log refund-17 --after 100 --limit 20
+  intent-ledger log --source policy:refunds
+  intent-ledger log refund-17 --json | jq 'select(.name == "goal.revised")'
+"""
+
+_PAGE = 100
+
+
+def log(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.", show_default=False)],
+    source: Annotated[bool, typer.Option("--source", help="RUN is the id of a source, kind:name.")] = False,
+    after: Annotated[int, typer.Option("--after", metavar="N", min=0, help="Begin after this position.")] = 0,
+    upto: Annotated[
+        int | None,
+        typer.Option("--upto", metavar="N", min=1, help="End with this position.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", metavar="N", min=1, help="Most events to show.", show_default=False),
+    ] = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON Lines, one record a line.")] = False,
+) -> None:
+    """Show the events of a run or a source."""
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+
+    screen = Screen(as_json=as_json)
+    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+        if source:
+            records = _bounded(opened.log_source(run, after=after), upto, limit)
+        else:
+            records = opened.log(run, after=after, upto=upto, limit=limit)
+        if as_json:
+            for record in records:
+                screen.record(_as_json(record))
+            return
+        shown = False
+        while page := list(islice(records, _PAGE)):
+            contents = _contents(opened, page)
+            for record in page:
+                _show(screen, record, contents)
+            shown = True
+        if not shown:
+            screen.note("no event in this range")
+
+
+def _bounded(records: Iterator[Record], upto: int | None, limit: int | None) -> Iterator[Record]:
+    for record in islice(records, limit):
+        if upto is not None and record.position > upto:
+            return
+        yield record
+
+
+def _as_json(record: Record) -> dict[str, Any]:
+    from ledger.codec import reencode
+
+    fields: dict[str, Any] = json.loads(reencode(record).record)
+    return {**fields, "hash": record.hash.hex(), "global_position": str(record.global_position)}
+
+
+def _contents(opened: Ledger, page: list[Record]) -> dict[str, Any]:
+    """Read what the events of a page name by digest, in one query."""
+    from ledger.values import Payload
+
+    named = (getattr(record.event, field) for record in page for field in type(record.event).model_fields)
+    digests = {value.digest for value in named if isinstance(value, Payload) and value.digest}
+    found = opened.store.blobs(opened.tenant, map(bytes.fromhex, digests))
+    return {digest.hex(): _content(content) for digest, content in found.items()}
+
+
+def _content(content: bytes) -> Any:
+    """Read a content as JSON, and what is none as text."""
+    text = content.decode("utf-8", "backslashreplace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _show(screen: Screen, record: Record, contents: dict[str, Any]) -> None:
+    from ledger.adapters.cli.words import event_words, when
+
+    words = event_words(record.event, contents, brief=screen.is_terminal)
+    actor = record.actor.id
+    if record.actor.authenticated_by is not None:
+        actor += f" (by {record.actor.authenticated_by})"
+    if not screen.is_terminal:
+        screen.line(f"{record.position:>5}  {when(record.at)}  {record.name}  {actor}  {words.line}")
+        return
+    screen.line(f"{record.position:>5}  {when(record.at)}  {record.name}  {actor}", style="bold")
+    for part in words:
+        if part:
+            screen.entry(part, indent=7, hang=2)

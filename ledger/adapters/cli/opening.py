@@ -1,0 +1,94 @@
+"""How commands open a ledger: readers never create or migrate one, writers never migrate one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ledger.adapters.cli.options import Given
+from ledger.adapters.settings import Settings, read_settings
+from ledger.application.opening import file_of, open_ledger
+from ledger.canonical import invalid
+from ledger.errors import SchemaMismatch, StoreUnavailable
+from ledger.stores.sqlite_inspection import schema_of
+from ledger.stores.sqlite_schema import supported_version
+
+if TYPE_CHECKING:
+    from ledger.application.ledger import Ledger
+
+
+def settings_of(
+    context: typer.Context, *, url: str | None, tenant: str | None = None, actor: str | None = None
+) -> Settings:
+    """Read the settings of a command: its own options, then those before it, then the environment."""
+    given: Given = context.obj or Given()
+    return read_settings(
+        url=given.url if url is None else url,
+        tenant=given.tenant if tenant is None else tenant,
+        actor=given.actor if actor is None else actor,
+    )
+
+
+def path_of(settings: Settings) -> Path:
+    """Return the file of the ledger, absolute.
+
+    Raises:
+        InvalidInput: the address names no file.
+    """
+    path = file_of(settings.url)
+    if path is None:
+        raise invalid("--ledger", "a :memory: ledger would end with this command; name a file")
+    return path.absolute()
+
+
+def open_for_reading(settings: Settings) -> Ledger:
+    """Open a ledger that exists and has this program's schema.
+
+    Raises:
+        StoreUnavailable: there is none, or the file holds none; `reason` is `missing` or `empty`.
+        SchemaMismatch: the schema is newer, or older and waits for `intent-ledger migrate`.
+    """
+    path = path_of(settings)
+    if _schema(path) == 0:
+        raise StoreUnavailable(
+            f"{path}: this file holds no ledger: name another with --ledger", reason="empty", path=str(path)
+        )
+    return open_ledger(path, tenant=settings.tenant, actor=settings.writer, create=False)
+
+
+def open_for_writing(settings: Settings) -> Ledger:
+    """Open a ledger, creating the file where there is none.
+
+    Raises:
+        SchemaMismatch: the schema is newer, or older and waits for `intent-ledger migrate`.
+    """
+    path = path_of(settings)
+    if path.exists():
+        _schema(path)
+    return open_ledger(path, tenant=settings.tenant, actor=settings.writer)
+
+
+def existing(path: Path) -> Path:
+    """Return a path that exists, or say how to name the ledger."""
+    if not path.exists():
+        raise StoreUnavailable(
+            f"{path}: there is no such ledger: name it with --ledger FILE or INTENT_LEDGER_URL "
+            "(intent-ledger demo makes one to look at)",
+            reason="missing",
+            path=str(path),
+        )
+    return path
+
+
+def _schema(path: Path) -> int:
+    found, supported = schema_of(existing(path)), supported_version()
+    if 0 < found < supported:
+        raise SchemaMismatch(
+            f"{path} has schema {found}, this program reads {supported}: stop older programs, "
+            "then run: intent-ledger migrate",
+            found=found,
+            supported=supported,
+        )
+    return found

@@ -1,0 +1,44 @@
+"""The options that several commands share, written once."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import typer
+
+LedgerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        help="The ledger, a SQLite file. Else INTENT_LEDGER_URL, else ./ledger.db.",
+        show_default=False,
+    ),
+]
+TenantOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tenant",
+        metavar="ID",
+        help="Whose runs and sources to see. Else INTENT_LEDGER_TENANT, else 'default'.",
+        show_default=False,
+    ),
+]
+ActorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--actor",
+        metavar="KIND:NAME",
+        help="Who writes, e.g. human:kim. Else INTENT_LEDGER_ACTOR, else service:LOGIN@HOST.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document instead of text.")]
+
+
+class Given(NamedTuple):
+    """Options that stand before the command; those after it count first."""
+
+    url: str | None = None
+    tenant: str | None = None
+    actor: str | None = None

@@ -1,0 +1,94 @@
+"""What a verification found, in words and as a document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledger.adapters.cli.exits import Exit
+from ledger.adapters.cli.words import counted
+from ledger.integrity.verify import Finding, Report, Standing
+from ledger.run.sources import PREFIX
+
+CODES = {
+    Standing.SOUND: Exit.FINE,
+    Standing.ALTERED: Exit.BAD_NEWS,
+    Standing.UNSUPPORTED: Exit.CANNOT_TELL,
+}
+
+UNANCHORED = (
+    "UNANCHORED: consistent in itself, compared with nothing outside. Who can write to the file could cut "
+    "off the end of a run, or write its whole history anew, without a trace; a seal kept elsewhere would "
+    "show it, and none exists yet."
+)
+
+
+def code_of(report: Report) -> Exit:
+    """Tell the exit code; where no event is there at all, nothing can be told."""
+    if report.standing is Standing.SOUND and report.events == 0:
+        return Exit.CANNOT_TELL
+    return CODES[report.standing]
+
+
+def sentence(report: Report) -> list[str]:
+    """Say the verdict, and what it does not cover."""
+    said = [_verdict(report)]
+    if report.missing_blobs:
+        missing = counted(report.missing_blobs, "content")
+        said.append(f"{missing} that records name are not there: expired, or taken away.")
+    return said if report.anchored else [*said, UNANCHORED]
+
+
+def _verdict(report: Report) -> str:
+    seen = f"{counted(report.events, 'event')} in {counted(len(report.streams), 'stream')}"
+    code = code_of(report)
+    if code is Exit.FINE:
+        looks = counted(sum(report.checked.values()), "comparison")
+        return f"SOUND: {seen}, {looks}: everything is what was written."
+    if code is Exit.BAD_NEWS:
+        broken = sum(stream.standing is Standing.ALTERED for stream in report.streams)
+        return f"ALTERED: {broken:,} of {counted(len(report.streams), 'stream')} not as written ({seen})."
+    if report.events:
+        return f"CANNOT TELL: something is newer than this program ({seen}): upgrade intent-ledger."
+    return f"CANNOT TELL: tenant {report.tenant} has no event: it is new, or all of it is gone."
+
+
+def summary(report: Report) -> dict[str, Any]:
+    """Give the report as one JSON object."""
+    return {
+        "standing": "empty" if report.events == 0 and not report.findings else str(report.standing),
+        "anchored": report.anchored,
+        "tenant": report.tenant,
+        "streams": len(report.streams),
+        "events": report.events,
+        "upto": str(report.upto),
+        "checked": {str(check): count for check, count in report.checked.items()},
+        "missing_contents": report.missing_blobs,
+        "snapshots_passed_over": report.passed_over,
+        "broken": [
+            {
+                "stream": stream.stream,
+                "standing": str(stream.standing),
+                "first_broken": stream.first_broken,
+                "events": stream.events,
+            }
+            for stream in report.streams
+            if stream.standing is not Standing.SOUND
+        ],
+        "findings": [_finding(finding) for finding in report.findings],
+        "findings_omitted": report.omitted,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "check": str(finding.check),
+        "standing": str(finding.standing),
+        "stream": finding.stream,
+        "position": finding.position,
+        "what": finding.what,
+    }
+
+
+def stream_words(stream: str) -> str:
+    """Name a stream as people know it."""
+    return f"source {stream.removeprefix(PREFIX)}" if stream.startswith(PREFIX) else f"run {stream}"

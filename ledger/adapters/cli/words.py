@@ -1,0 +1,134 @@
+"""Events and values in words, the same for every event: what is new in the vocabulary shows up by itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ledger.adapters.cli.visible import one_line
+
+if TYPE_CHECKING:
+    from ledger.events import Event
+    from ledger.values import Source
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+_NAMES = ("role", "id", "tool", "key", "node")
+"""Fields that say what an event is about; those that it has begin its line, two at most."""
+_JSON = ("args",)
+"""Fields whose text is JSON."""
+_MOST = 240
+"""Characters of a text where it is to be brief."""
+_SAYINGS = ("text", "goal", "question", "content", "note")
+"""Fields that hold what is said."""
+
+
+class Words(NamedTuple):
+    """An event in words."""
+
+    headline: str
+    rest: str
+    """The other fields, in the order of the record."""
+
+    @property
+    def line(self) -> str:
+        """Both on one line."""
+        return "; ".join(part for part in self if part)
+
+
+def when(moment: datetime) -> str:
+    """Write a moment to the second, in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def counted(number: int, what: str) -> str:
+    """Write a number with its noun: `1 event`, `2 events`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def source_words(source: Source, *, brief: bool = False) -> str:
+    """Name a point in a source stream."""
+    words = source.stream
+    if source.revision is not None:
+        words += f" revision {shortened(source.revision, brief)}"
+    return words if source.item is None else f"{words} item {source.item}"
+
+
+def event_words(event: Event, contents: Mapping[str, Any], *, brief: bool) -> Words:
+    """Put an event into words.
+
+    `contents` are JSON values by digest, for payloads that are blobs; `brief` cuts long texts and digests.
+    """
+    fields = {
+        name: one_line(value, _MOST if brief else None) if name in _JSON else _value(value, contents, brief)
+        for name, value in event.model_dump(mode="json", exclude_defaults=True).items()
+    }
+    names = [field for field in _NAMES if field in fields][:2]
+    name = " ".join(fields.pop(field) for field in names)
+    saying = next((fields.pop(field) for field in _SAYINGS if field in fields), "")
+    headline = ": ".join(part for part in (name, saying) if part)
+    rest = ", ".join(f"{field.replace('_', ' ')} {value}" for field, value in fields.items())
+    return Words(headline, rest)
+
+
+def _value(value: Any, contents: Mapping[str, Any], brief: bool) -> str:
+    most = _MOST if brief else None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        if brief and _TIME.fullmatch(value):
+            return when(datetime.fromisoformat(value))
+        return shortened(value, brief) if _DIGEST.fullmatch(value) else quoted(value, most)
+    if isinstance(value, dict):
+        return _object(value, contents, brief, most)
+    if isinstance(value, list):
+        return ", ".join(_value(item, contents, brief) for item in value) or "none"
+    return json.dumps(value)
+
+
+def _object(value: dict[str, Any], contents: Mapping[str, Any], brief: bool, most: int | None) -> str:
+    """Write the small values that events are made of as people would."""
+    if "json_text" in value:
+        return one_line(value["json_text"], most)
+    if "digest" in value and value.keys() <= {"digest", "size", "type"}:
+        if value["digest"] in contents:
+            return _content(contents[value["digest"]], most)
+        kind = f" of type {quoted(value['type'])}" if "type" in value else ""
+        return f"content {shortened(value['digest'], brief)}{kind}"
+    if {"kind", "name"} <= value.keys() <= {"kind", "name", "revision", "item"}:
+        revision = f" revision {quoted(value['revision'])}" if "revision" in value else ""
+        item = f" item {quoted(value['item'])}" if "item" in value else ""
+        return quoted(f"{value['kind']}:{value['name']}") + revision + item
+    if value.keys() == {"name"}:
+        return quoted(value["name"])
+    return " ".join(f"{one_line(key)}={_value(member, contents, brief)}" for key, member in value.items())
+
+
+def _content(content: Any, most: int | None) -> str:
+    """Write a stored content; of a chat message what it says and what it calls."""
+    if isinstance(content, str):
+        return quoted(content, most)
+    if (
+        isinstance(content, dict)
+        and isinstance(content.get("content"), str)
+        and not content.get("tool_calls")
+    ):
+        return quoted(content["content"], most)
+    return one_line(json.dumps(content, ensure_ascii=False), most)
+
+
+_PLAIN = re.compile(r"[\w.:/@#+*%&-]+")
+
+
+def quoted(text: str, most: int | None = None) -> str:
+    """Write text on one line, in quotes unless it is one word, so that it cannot pass for ours."""
+    line = one_line(text, most)
+    return line if _PLAIN.fullmatch(line) else '"' + line.replace('"', '\\"') + '"'
+
+
+def shortened(text: str, brief: bool) -> str:
+    """Cut a digest to what tells it apart; anything else stays whole."""
+    return text[:12] + ".." if brief and _DIGEST.fullmatch(text) else text

@@ -1,0 +1,151 @@
+"""The demonstration told in 80 columns, for somebody who sees a ledger for the first time."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from ledger.adapters.cli.screen import Column, Screen
+from ledger.adapters.cli.verdict import sentence, summary
+from ledger.adapters.cli.visible import one_line
+from ledger.adapters.cli.words import source_words, when
+from ledger.adapters.demo.story import Story
+from ledger.adapters.demo.worker import RUN
+from ledger.run.contract import Constraint, Contract
+
+
+def tell(story: Story, screen: Screen, *, program: str) -> None:
+    """Write the story, one part after another; `program` is how the reader starts the command."""
+    screen.line("Intent Ledger: what a run of an agent means, not only where it stands", style="bold")
+    for part in (_imported, _killed, _found, _asserted, _changed, _verified):
+        part(story, screen)
+    _next(story, screen, program)
+
+
+def facts(story: Story) -> dict[str, Any]:
+    """Give the story as one JSON document."""
+    goal = story.contract.goal
+    return {
+        "ledger": str(story.path),
+        "runs": [run.run for run in story.runs.runs],
+        "killed": {**story.killed.last._asdict(), "signal": story.killed.signal},
+        "reader": story.reader._asdict(),
+        "same_contract": story.reader.digest == story.killed.last.digest,
+        "stands_at": story.stands_at,
+        "constraints": [
+            item.model_dump(mode="json", exclude_none=True) for item in story.contract.constraints
+        ],
+        "goal_before": story.before.goal.model_dump(mode="json", exclude_none=True),
+        "goal": goal.model_dump(mode="json", exclude_none=True),
+        "verify": summary(story.report),
+    }
+
+
+def _imported(story: Story, screen: Screen) -> None:
+    screen.title("1  Recorded chats became runs")
+    screen.entry(
+        "A ledger can begin with the past: these chats of a hotel desk were imported. Their system message "
+        "is a source of constraints; what they do not say is not guessed.",
+        indent=3,
+    )
+    screen.table(
+        [Column("RUN"), Column("STATUS"), Column("EVENTS", right=True), Column("GOAL")],
+        [
+            (run.run, run.status, str(run.position), one_line(run.goal, most=44))
+            for run in story.runs.runs
+            if run.run != RUN
+        ],
+        indent=3,
+    )
+
+
+def _killed(story: Story, screen: Screen) -> None:
+    screen.title("2  An agent worked, and was killed in the middle")
+    last = story.killed.last
+    screen.entry(
+        f"Process {last.pid} opened the run {RUN}, accepted constraints, committed a plan, looked the "
+        f"order up, got a new goal and promised a mail. Signal {story.killed.signal} (SIGKILL) ended it "
+        "while it was moving on; it had no chance to save anything.",
+        indent=3,
+    )
+
+
+def _found(story: Story, screen: Screen) -> None:
+    screen.title("3  Another process loaded the contract it left")
+    screen.table(
+        [Column("PROCESS"), Column("POSITION", right=True), Column("DIGEST OF THE CONTRACT")],
+        [
+            (f"{said.pid} ({role})", str(said.position), said.digest[:32] + "..")
+            for said, role in ((story.killed.last, "killed"), (story.reader, "started later"))
+        ],
+        indent=3,
+    )
+    same = story.reader.digest == story.killed.last.digest
+    more = story.stands_at - story.killed.last.position
+    late = f" {more} more append was durable that the agent was never told of." if more == 1 else ""
+    screen.entry(
+        ("Equal: every append that was acknowledged is there." if same else "DIFFERENT: this is a defect.")
+        + late,
+        indent=3,
+    )
+
+
+def _asserted(story: Story, screen: Screen) -> None:
+    screen.title("4  Who asserted what, when, and from which source")
+    for item in story.contract.constraints:
+        screen.entry(f"{item.id}: {item.text}", indent=3, hang=2)
+        screen.entry(_origin(item), indent=5, hang=2, style="dim")
+    screen.line()
+    screen.entry(
+        "The last one was only claimed: it names the policy, and the policy does not say so. It stands in "
+        "the record as what it is, with the name of who said it.",
+        indent=3,
+    )
+
+
+def _origin(item: Constraint) -> str:
+    assert item.source is not None
+    claimed = "" if item.published else " (CLAIMED)"
+    return (
+        f"by {item.asserted_by}, from {source_words(item.source)}{claimed}; "
+        f"accepted by {item.accepted_by} at {when(item.accepted_at)}"
+    )
+
+
+def _changed(story: Story, screen: Screen) -> None:
+    screen.title("5  What changed, by whom and why")
+    before, goal = story.before.goal, story.contract.goal
+    screen.entry(f"goal, revision {before.revision}: {before.text}", indent=3, hang=2)
+    screen.entry(f"goal, revision {goal.revision}: {goal.text}", indent=3, hang=2)
+    screen.entry(f"by {goal.by} at {when(goal.at)}, because {goal.reason}", indent=5, hang=2, style="dim")
+    screen.entry(
+        f'Time travel: at position {story.before.position} the goal was still "{before.text}", at position '
+        f"{goal.position} it was the new one.",
+        indent=3,
+    )
+    for line in _open(story.contract):
+        screen.entry(line, indent=3, hang=2)
+
+
+def _open(contract: Contract) -> list[str]:
+    return [f"still owed: {item.id} to {item.owed_to}: {item.text}" for item in contract.obligations]
+
+
+def _verified(story: Story, screen: Screen) -> None:
+    screen.title("6  Is the record what was written?")
+    for line in sentence(story.report):
+        screen.entry(line, indent=3, hang=2)
+
+
+def _next(story: Story, screen: Screen, program: str) -> None:
+    screen.title("7  Look around: type")
+    screen.command(f"export INTENT_LEDGER_URL={shlex.quote(str(story.path))}", indent=3)
+    for line in (
+        "runs",
+        f"contract {RUN}",
+        f"contract {RUN} --at {story.before.position}",
+        f"log {RUN}",
+        "verify --all",
+        "--help",
+    ):
+        screen.command(f"{program} {line}", indent=3)

@@ -1,0 +1,102 @@
+"""`contract`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ledger import open_ledger
+from tests.adapters.cli.conftest import Call
+
+
+def test_shows_who_asserted_what_from_which_source_and_when(call: Call, good: Path) -> None:
+    lines = call("contract", "refund-17", "--ledger", good).out.splitlines()
+    at = lines.index("  limit-100: At most 100 EUR")
+    assert lines[at + 1] == (
+        "    asserted by human:kim, from policy:refunds revision 4; "
+        "accepted by agent:refunds, 2026-01-31 09:00:05Z; position 2"
+    )
+    at = lines.index("  limit-500: Up to 500 EUR")
+    assert "CLAIMED" in lines[at + 1]
+
+
+def test_shows_everything_a_contract_holds(call: Call, good: Path) -> None:
+    out = call("contract", "refund-17", "--ledger", good).out
+    for words in (
+        "Goal, revision 2",
+        "revised by human:kim, 2026-01-31 09:00:15Z, position 7: customer asked",
+        "1. look-up with get_order",
+        "to customer:17, due 2026-01-31 10:00:00Z OVERDUE",
+        "in-stock: The item is in stock",
+        "till-noon: agent:refunds may refund",
+        "spent 0 of 100.00 EUR, LAPSED 2026-01-31 12:00:00Z",
+        "seen with get_order, STALE",
+        "at refund, round 2; next tell",
+    ):
+        assert words in out
+    pays = call("contract", "pays", "--ledger", good).out
+    assert "pay in step book: unknown, attempt 1, imported" in pays
+    assert "suspended at position 2 (asked): lunch" in call("contract", "other", "--ledger", good).out
+    assert "closed as cancelled" in call("contract", "done", "--ledger", good).out
+
+
+def test_the_document_is_the_contract_and_its_status(call: Call, good: Path) -> None:
+    document = call("contract", "refund-17", "--ledger", good, "--json").document
+    with open_ledger(good) as ledger:
+        expected = ledger.contract("refund-17")
+    assert document.pop("status") == "open"
+    assert type(expected).model_validate(document) == expected
+
+
+def test_shows_it_at_a_position_and_at_a_time(call: Call, good: Path) -> None:
+    for at in ("6", "2026-01-31T09:00:14Z", "2026-01-31T10:00:14+01:00"):
+        document = call("contract", "refund-17", "--ledger", good, "--at", at, "--json").document
+        assert document["position"] == 6
+        assert document["goal"]["text"] == "Refund order 17"
+
+
+def test_judges_what_time_changes_by_the_moment_that_was_asked_about(call: Call, good: Path) -> None:
+    out = call("contract", "refund-17", "--ledger", good, "--at", "11").out
+    assert "OVERDUE" not in out
+    assert "until 2026-01-31 12:00:00Z" in out
+
+
+def test_the_prompt_is_what_the_library_renders(call: Call, good: Path) -> None:
+    with open_ledger(good) as ledger:
+        contract = ledger.contract("refund-17", at=9)
+    expected = contract.to_prompt(contract.at)
+    assert call("contract", "refund-17", "--ledger", good, "--at", "9", "--prompt").out == expected
+    document = call("contract", "refund-17", "--ledger", good, "--at", "9", "--prompt", "--json").document
+    assert document == {"run": "refund-17", "position": 9, "prompt": expected}
+
+
+@pytest.mark.parametrize(
+    "at", ["noon", "2026-01-31", "2026-01-31T09:15:00", "-1", "1.5", "", "٣", "0001-01-01T00:00+23:00"]
+)
+def test_what_is_neither_a_position_nor_a_moment_is_a_usage_error(call: Call, good: Path, at: str) -> None:
+    answer = call("contract", "refund-17", "--ledger", good, f"--at={at}")
+    assert (answer.code, answer.out) == (64, "")
+
+
+@pytest.mark.parametrize("at", ["0", "12"])
+def test_a_position_the_run_never_had_is_refused(call: Call, good: Path, at: str) -> None:
+    answer = call("contract", "refund-17", "--ledger", good, "--at", at, "--json")
+    assert answer.code == 64
+    assert answer.error["code"] == "invalid_input"
+    assert answer.error["data"]["path"] == "at"
+
+
+@pytest.mark.parametrize("verb", ["contract", "log"])
+def test_a_run_nobody_opened_could_not_be_shown(call: Call, good: Path, verb: str) -> None:
+    answer = call(verb, "refund-71", "--ledger", good, "--json")
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.error["code"] == "run_not_found"
+    assert answer.error["data"] == {"run": "refund-71"}
+    plain = call(verb, "refund-71", "--ledger", good)
+    assert plain.err == "intent-ledger: no run 'refund-71' was opened\n"
+
+
+def test_a_time_before_the_run_could_not_be_shown(call: Call, good: Path) -> None:
+    answer = call("contract", "refund-17", "--ledger", good, "--at", "2020-01-01T00:00:00Z")
+    assert answer.code == 3

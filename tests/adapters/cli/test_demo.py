@@ -1,0 +1,90 @@
+"""`demo`: what it shows really happened."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from ledger import open_ledger
+from ledger.adapters.demo import story, worker
+from ledger.errors import StoreError
+from tests.adapters.cli.command import run
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Play the demonstration once, as text."""
+    folder = tmp_path_factory.mktemp("demo") / "new folder"
+    answer = run("demo", folder)
+    assert (answer.code, answer.err) == (0, "")
+    return folder / "demo.db", answer.out
+
+
+def test_fits_into_80_columns_without_escapes(shown: tuple[Path, str]) -> None:
+    lines = shown[1].splitlines()
+    commands = [line for line in lines if "export" in line]
+    assert max(len(line) for line in lines if line not in commands) <= 80
+    assert "\x1b" not in shown[1]
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_shows_who_asserted_what_when_from_which_source_and_what_changed(shown: tuple[Path, str]) -> None:
+    path, out = shown
+    with open_ledger(path, create=False) as ledger:
+        contract = ledger.contract(worker.RUN)
+    flat = " ".join(out.split())
+    for item in contract.constraints:
+        assert f"{item.id}: {item.text}" in flat
+        assert f"by {item.asserted_by}, from policy:refunds revision 4" in flat
+    assert "(CLAIMED)" in flat
+    assert f"goal, revision 1: {worker.GOAL}" in flat
+    assert f"goal, revision 2: {worker.NEW_GOAL}" in flat
+    assert "because the customer asked" in flat
+    assert "SOUND:" in flat
+    assert "UNANCHORED:" in flat
+    assert "Equal:" in flat
+
+
+def test_what_it_tells_to_type_next_works(shown: tuple[Path, str]) -> None:
+    path, out = shown
+    assert str(path) in out.replace("'", "")
+    typed = [line.split()[1:] for line in out.partition("export")[2].splitlines()[1:]]
+    assert len(typed) > 4
+    for arguments in typed:
+        assert run(*arguments, INTENT_LEDGER_URL=str(path)).code == 0
+
+
+def test_the_document_tells_the_same_story(tmp_path: Path) -> None:
+    document = run("demo", tmp_path, "--json").document
+    assert document["killed"]["signal"] == signal.SIGKILL
+    assert document["killed"]["digest"] == document["reader"]["digest"]
+    assert document["killed"]["pid"] != document["reader"]["pid"]
+    assert document["same_contract"] is True
+    assert document["stands_at"] - document["killed"]["position"] in {0, 1}
+    assert document["goal"]["revision"] == 2
+    assert document["goal_before"]["revision"] == 1
+    assert document["verify"]["standing"] == "sound"
+    assert worker.RUN in document["runs"]
+
+
+def test_a_second_demonstration_in_one_folder_is_refused(shown: tuple[Path, str]) -> None:
+    before = shown[0].read_bytes()
+    answer = run("demo", shown[0].parent, "--json")
+    assert (answer.code, answer.error["code"]) == (3, "store_error")
+    assert shown[0].read_bytes() == before
+
+
+def test_runs_in_a_folder_that_holds_a_package_of_the_same_name(tmp_path: Path) -> None:
+    (tmp_path / "ledger").mkdir()
+    (tmp_path / "ledger/__init__.py").write_text("raise SystemExit('shadowed')\n")
+    assert run("demo", tmp_path / "demo", cwd=tmp_path).code == 0
+
+
+def test_an_agent_that_ends_by_itself_is_no_demonstration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "__name__", "ledger.errors")
+    with pytest.raises(StoreError):
+        story.play(tmp_path / "demo.db")

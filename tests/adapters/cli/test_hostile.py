@@ -1,0 +1,77 @@
+"""No text that a ledger holds reaches a terminal as anything but text, whatever the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.cli.command import at_terminal
+from tests.adapters.cli.conftest import Call
+from tests.adapters.cli.ledgers import HOSTILE, HOSTILE_ID
+from tests.adapters.cli.test_visible import steers
+
+COMMANDS = (
+    ("runs",),
+    ("runs", "--limit", "1"),
+    ("contract", HOSTILE_ID),
+    ("contract", HOSTILE_ID, "--prompt"),
+    ("contract", HOSTILE_ID, "--at", "99"),
+    ("log", HOSTILE_ID),
+    ("log", "--source", "policy:x"),
+    ("log", f"{HOSTILE_ID}-nobody"),
+    ("verify", HOSTILE_ID),
+    ("verify", "--all"),
+    ("doctor",),
+)
+
+
+def is_clean(text: str) -> bool:
+    return not any(steers(line) for line in text.split("\n"))
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda value: " ".join(value)[:20])
+def test_what_is_written_into_a_pipe_steers_nothing(
+    call: Call, hostile: Path, arguments: tuple[str, ...]
+) -> None:
+    answer = call(*arguments, "--ledger", hostile)
+    assert is_clean(answer.out)
+    assert is_clean(answer.err)
+    assert answer.out + answer.err
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda value: " ".join(value)[:20])
+def test_what_is_written_as_json_steers_nothing_and_loses_nothing(
+    call: Call, hostile: Path, arguments: tuple[str, ...]
+) -> None:
+    answer = call(*arguments, "--ledger", hostile, "--json")
+    for text in (answer.out, answer.err):
+        assert is_clean(text)
+        assert text.isascii()
+        for line in text.splitlines():
+            json.loads(line)
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda value: " ".join(value)[:20])
+@pytest.mark.parametrize("columns", [40, 500])
+def test_a_terminal_is_told_colours_and_nothing_else(
+    hostile: Path, arguments: tuple[str, ...], columns: int
+) -> None:
+    answer = at_terminal(*arguments, "--ledger", hostile, columns=columns, watched=arguments[0] != "verify")
+    assert is_clean(answer.out)
+    assert answer.out
+
+
+def test_markup_and_escapes_are_shown_as_they_are_written(hostile: Path) -> None:
+    out = at_terminal("contract", HOSTILE_ID, "--ledger", hostile, columns=5000).out
+    assert r"a\x1b[2J\x1b]0;pwned\x07\x9b31m\x0d\x08\x7f\u202e\u2028\U000e0041b" in out
+    assert "[bold red]x[/bold red] [link=http://e.example]y[/link] [/] :boom:" in out
+
+
+def test_json_holds_the_exact_text(call: Call, hostile: Path) -> None:
+    document = call("contract", HOSTILE_ID, "--ledger", hostile, "--json").document
+    assert document["goal"]["text"] == HOSTILE
+    assert document["run"] == HOSTILE_ID
+    prompt = call("contract", HOSTILE_ID, "--ledger", hostile, "--prompt", "--json").document["prompt"]
+    assert "\x1b[2J" in prompt

@@ -1,0 +1,87 @@
+"""`log`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ledger import open_ledger
+from ledger.codec import reencode
+from tests.adapters.cli.command import at_terminal
+from tests.adapters.cli.conftest import Alter, Call
+from tests.adapters.cli.ledgers import RAISE_THE_LIMIT
+
+
+def test_shows_one_event_a_line(call: Call, good: Path) -> None:
+    lines = call("log", "refund-17", "--ledger", good).out.splitlines()
+    assert [int(line.split()[0]) for line in lines] == list(range(1, 12))
+    assert lines[6] == (
+        "    7  2026-01-31 09:00:15Z  goal.revised  agent:refunds  "
+        '"Refund order 17, tell the customer"; by human:kim, reason "customer asked"'
+    )
+
+
+def test_shows_what_messages_say(call: Call, good: Path) -> None:
+    assert 'user m1: "Where is my money?"' in call("log", "refund-17", "--ledger", good).out
+
+
+def test_tells_who_was_authenticated(call: Call, good: Path) -> None:
+    assert "authority.granted  human:kim (by badge)" in call("log", "refund-17", "--ledger", good).out
+
+
+def test_json_lines_hold_the_record_its_hash_and_its_place_in_the_ledger(call: Call, good: Path) -> None:
+    lines = [
+        json.loads(line) for line in call("log", "refund-17", "--ledger", good, "--json").out.splitlines()
+    ]
+    with open_ledger(good) as ledger:
+        records = list(ledger.log("refund-17"))
+    assert len(lines) == len(records)
+    for line, record in zip(lines, records, strict=True):
+        assert line.pop("hash") == record.hash.hex()
+        assert line.pop("global_position") == str(record.global_position)
+        assert line == json.loads(reencode(record).record)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "positions"),
+    [
+        (["--after", "9"], [10, 11]),
+        (["--upto", "2"], [1, 2]),
+        (["--limit", "3"], [1, 2, 3]),
+        (["--after", "2", "--upto", "6", "--limit", "2"], [3, 4]),
+    ],
+)
+def test_bounds(call: Call, good: Path, bounds: list[str], positions: list[int]) -> None:
+    out = call("log", "refund-17", "--ledger", good, "--json", *bounds).out
+    assert [json.loads(line)["position"] for line in out.splitlines()] == positions
+
+
+def test_an_empty_range_is_said_on_standard_error(call: Call, good: Path) -> None:
+    answer = call("log", "refund-17", "--ledger", good, "--after", "50")
+    assert (answer.code, answer.out, answer.err) == (0, "", "no event in this range\n")
+
+
+def test_shows_the_stream_of_a_source(call: Call, good: Path) -> None:
+    out = call("log", "--source", "policy:refunds", "--ledger", good).out
+    assert "source.opened" in out
+    assert "source.revised" in out
+    bounded = call("log", "--source", "policy:refunds", "--upto", "1", "--ledger", good, "--json").out
+    assert [json.loads(line)["position"] for line in bounded.splitlines()] == [1]
+    assert call("log", "--source", "policy:none", "--ledger", good).code == 3
+
+
+def test_a_terminal_shows_each_event_on_lines_of_its_own(good: Path) -> None:
+    out = at_terminal("log", "refund-17", "--ledger", good, columns=60).out
+    assert max(map(len, out.splitlines())) <= 60
+    assert '       "Refund order 17, tell the customer"\n' in out
+
+
+def test_a_record_that_was_altered_is_bad_news(call: Call, good: Path, alter: Alter) -> None:
+    alter(good, RAISE_THE_LIMIT)
+    for verb in ("log", "contract"):
+        answer = call(verb, "refund-17", "--ledger", good, "--json")
+        assert answer.code == 1
+        assert answer.error["code"] == "chain_broken"
+        assert answer.error["data"]["position"] == 2

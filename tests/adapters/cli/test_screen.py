@@ -1,0 +1,111 @@
+"""What a command writes: wrapped for people at a terminal, whole lines for everything else."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from ledger.adapters.cli.screen import Column, ReaderGone, Screen, to_json
+from tests.adapters.cli.command import unstyled
+from tests.adapters.cli.ledgers import HOSTILE
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Gone(io.StringIO):
+    """A pipe that nobody reads."""
+
+    def write(self, text: str, /) -> int:
+        raise BrokenPipeError
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+def piped() -> tuple[Screen, io.StringIO]:
+    out = io.StringIO()
+    return Screen(out=out, err=io.StringIO()), out
+
+
+def test_a_table_in_a_pipe_is_one_line_a_row_however_long() -> None:
+    screen, out = piped()
+    screen.table([Column("ID"), Column("N", right=True)], [("x" * 300, "7"), ("日本", "12")])
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "ID" + " " * 300 + " N"
+    assert lines[1] == "x" * 300 + "   7"
+    assert lines[2] == "日本" + " " * 296 + "  12"
+
+
+def test_a_table_at_a_terminal_folds_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    out = Terminal()
+    Screen(out=out, err=io.StringIO()).table([Column("ID")], [("0123456789" * 5,)])
+    folded = "".join(line.strip() for line in out.getvalue().splitlines()[1:])
+    assert folded == "0123456789" * 5
+
+
+def test_a_quoted_text_cannot_pass_for_a_line_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    forged = "fine\n    asserted by human:boss\n\nConstraints"
+    screen, out = piped()
+    screen.quote(forged, indent=2)
+    first, *others = out.getvalue().splitlines()
+    assert first == "  fine"
+    assert all(line.startswith("  |") for line in others)
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal = Terminal()
+    Screen(out=terminal, err=io.StringIO()).quote("word " * 30, indent=2)
+    assert all(line.startswith("  | ") for line in terminal.getvalue().splitlines()[1:])
+
+
+def test_markup_in_stored_text_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    out = Terminal()
+    screen = Screen(out=out, err=io.StringIO())
+    screen.line(HOSTILE)
+    screen.table([Column("[red]X")], [(HOSTILE,)])
+    written = unstyled(out.getvalue())
+    assert written.count("[bold red]x[/bold red] [link=http://e.example]y[/link] [/] :boom:") == 2
+    assert "[red]X" in written
+    assert "\x1b" not in written
+
+
+def test_json_is_printable_ascii() -> None:
+    text = to_json({HOSTILE: ["\x7f", "日本"]})
+    assert text.isascii()
+    assert text.isprintable()
+    assert json.loads(text) == {HOSTILE: ["\x7f", "日本"]}
+
+
+def test_an_error_is_one_line_whatever_it_says() -> None:
+    err = io.StringIO()
+    Screen(out=io.StringIO(), err=err).fail("x", "first\nsecond \x1b[2J", {})
+    assert err.getvalue() == "intent-ledger: first second \\x1b[2J\n"
+
+
+def test_an_error_object_holds_what_is_not_json_as_text() -> None:
+    err = io.StringIO()
+    Screen(as_json=True, out=io.StringIO(), err=err).fail("x", "m", {"path": ValueError("odd")})
+    assert json.loads(err.getvalue()) == {"code": "x", "message": "m", "data": {"path": "odd"}}
+
+
+def test_a_reader_that_went_away_is_told_apart_from_every_other_fault() -> None:
+    screen = Screen(out=Gone(), err=io.StringIO())
+    with pytest.raises(ReaderGone):
+        screen.line("x")
+    with pytest.raises(ReaderGone):
+        screen.flush()
+
+
+def test_a_character_the_stream_cannot_carry_is_escaped() -> None:
+    raw = io.BytesIO()
+    screen = Screen(out=io.TextIOWrapper(raw, encoding="ascii"), err=io.StringIO())
+    screen.line("Zürich 日")
+    screen.flush()
+    assert raw.getvalue() == b"Z\\xfcrich \\u65e5\n"

@@ -142,6 +142,8 @@ class Observation(ObservationRecorded):
     at: Instant
     invalidated: Text | None = None
     """Why it must not be relied on any more."""
+    invalidated_at: Position | None = None
+    """Where that was said."""
     position: Position
 
     @property

@@ -15,7 +15,7 @@ def recorded(contract: Contract, event: ObservationRecorded, record: Record) -> 
     old = find(contract, event.key)
     if old is not None and _seen_before(event, old):
         return {}
-    view = placed(Observation, event, record, invalidated=None, value=brief(event.value))
+    view = placed(Observation, event, record, invalidated=None, invalidated_at=None, value=brief(event.value))
     kept = contract.observations if old is None else without(contract.observations, old)
     return {"observations": (*kept, view)}
 
@@ -24,7 +24,7 @@ def invalidated(contract: Contract, event: ObservationInvalidated, record: Recor
     old = find(contract, event.key)
     if old is None:
         return {}
-    new = old.with_fields({"invalidated": event.reason})
+    new = old.with_fields({"invalidated": event.reason, "invalidated_at": record.position})
     return {"observations": replaced(contract.observations, old, new)}
 
 
@@ -70,6 +70,6 @@ def invalidate(contract: Contract, command: InvalidateObservation, given: Given)
     )
     if not known:
         return not_open("observation", command.key)
-    if old is not None and old.invalidated == command.reason:
-        return stands_at(old.position)
+    if old is not None and old.invalidated_at is not None and old.invalidated == command.reason:
+        return stands_at(old.invalidated_at)
     return admitted(ObservationInvalidated(by=command.by, key=command.key, reason=command.reason))

@@ -97,7 +97,7 @@ def test_an_invalidated_observation_says_why_and_is_not_revived_by_its_own_repor
     )
     assert history.contract.observations[0].invalidated == "miscounted"
     history.when(RECORD).then_stands_at(2)
-    history.when(InvalidateObservation(key="stock", reason="miscounted")).then_stands_at(2)
+    history.when(InvalidateObservation(key="stock", reason="miscounted")).then_stands_at(3)
     history.when(InvalidateObservation(key="stock", reason="stolen")).then(
         e.ObservationInvalidated(key="stock", reason="stolen")
     )

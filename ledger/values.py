@@ -141,25 +141,32 @@ def _ref(text: str) -> str:
 PRINCIPAL_KINDS = ("human", "agent", "service")
 REF_KINDS = ("assumption", "constraint", "observation", "effect", "approval", "obligation", "run", "message")
 
-_ANY_ID = WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH})
 
-Id = Annotated[str, Strict(), AfterValidator(check_id), _ANY_ID]
+def _schema(pattern: str = "", longest: int = MAX_ID_LENGTH) -> WithJsonSchema:
+    """Say of an id what a JSON Schema can say; its validator knows the rest."""
+    said = {"type": "string", "minLength": 1, "maxLength": longest}
+    return WithJsonSchema({**said, "pattern": pattern} if pattern else said)
+
+
+Id = Annotated[str, Strict(), AfterValidator(check_id), _schema()]
 """A name somebody gave: 1 to 200 characters, printable or not, never a control character."""
 
-RunId = Annotated[Id, AfterValidator(_run_id)]
+RunId = Annotated[Id, AfterValidator(_run_id), _schema(r"^[^$]")]
 """The id of a run; it may not start with `$`."""
 
-Party = Annotated[str, Strict(), AfterValidator(_party), _ANY_ID]
+Party = Annotated[str, Strict(), AfterValidator(_party), _schema(r"^[a-z][a-z0-9_.-]*:.")]
 """Somebody or something named by others, as `kind:name` with any kind: `human:kim`, `customer:17`."""
 
-Principal = Annotated[str, Strict(), AfterValidator(_principal), _ANY_ID]
+Principal = Annotated[
+    str, Strict(), AfterValidator(_principal), _schema(rf"^({'|'.join(PRINCIPAL_KINDS)}):.")
+]
 """Who can act: a party of kind human, agent or service."""
 
 Ref = Annotated[
     str,
     Strict(),
     AfterValidator(_ref),
-    WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(REF_KINDS)}):."}),
+    _schema(rf"^({'|'.join(REF_KINDS)}):.", max(map(len, REF_KINDS)) + 1 + MAX_ID_LENGTH),
 ]
 """Something in this run that other things rest on or wait for: `assumption:in-stock`, `observation:KEY`."""
 

@@ -96,7 +96,8 @@ EARLY, LATE = datetime(1, 1, 2), datetime(9999, 12, 30)  # noqa: DTZ001
 @given(st.datetimes(EARLY, LATE, timezones=st.timezones()))
 def test_a_moment_is_kept_in_utc(moment: datetime) -> None:
     found = INSTANT.validate_python(moment)
-    assert found == moment
+    # Python calls no two times equal of which one stands in an hour that a clock change left out or repeated.
+    assert found == moment.astimezone(UTC)
     assert found.tzinfo is UTC
     assert INSTANT.validate_json(INSTANT.dump_json(found)) == found
     assert len(write_time(moment)) == 27

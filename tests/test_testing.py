@@ -1,0 +1,149 @@
+"""The helpers for given, when, then: what they accept, what they refuse, and how they say so."""
+
+from __future__ import annotations
+
+import doctest
+from datetime import timedelta
+
+import pytest
+
+import ledger.testing
+from ledger import events as e
+from ledger.commands import AcceptConstraint, DischargeObligation, MakeAssumption, MoveCursor
+from ledger.record import ZERO_HASH
+from ledger.testing import START, Clock, given, given_source, seal
+from ledger.values import Actor, Limits, Source
+from tests.run import examples as x
+
+MAKE, MADE = MakeAssumption(id="a", text="one"), e.AssumptionMade(id="a", text="one")
+
+
+def test_the_example_of_the_module_runs() -> None:
+    result = doctest.testmod(ledger.testing)
+    assert result.failed == 0
+    assert result.attempted > 5
+
+
+# --- expectations that do not hold -------------------------------------------------------------
+
+OPENED = given(x.opened())
+
+
+def test_other_events_than_expected_fail_and_name_both() -> None:
+    with pytest.raises(AssertionError) as failed:
+        OPENED.when(MAKE).then(e.AssumptionMade(id="b", text="one"))
+    assert "AssumptionMade(by=None, id='b'" in str(failed.value)
+    assert "AssumptionMade(by=None, id='a'" in str(failed.value)
+    for wrong in ((), (MADE, MADE)):
+        with pytest.raises(AssertionError):
+            OPENED.when(MAKE).then(*wrong)
+
+
+def test_a_refusal_is_not_what_events_were_expected_from() -> None:
+    with pytest.raises(AssertionError, match="refused by not_open"):
+        OPENED.when(DischargeObligation(id="a", evidence="b")).then(MADE)
+
+
+def test_a_repeat_is_not_what_events_were_expected_from() -> None:
+    with pytest.raises(AssertionError, match="a repeat of position 2"):
+        OPENED.also(MADE).when(MAKE).then(MADE)
+
+
+@pytest.mark.parametrize("position", [1, 3])
+def test_a_repeat_stands_at_one_position_only(position: int) -> None:
+    with pytest.raises(AssertionError, match=f"stands at position {position}"):
+        OPENED.also(MADE).when(MAKE).then_stands_at(position)
+
+
+def test_an_admission_is_not_where_a_repeat_was_expected() -> None:
+    with pytest.raises(AssertionError):
+        OPENED.when(MAKE).then_stands_at(2)
+
+
+def test_a_refusal_is_checked_for_rule_position_and_what_it_records() -> None:
+    limited = given(x.opened(limits=Limits(steps=1)), e.CursorMoved(node="a"))
+    decided = limited.when(MoveCursor(node="b"))
+    (recorded,) = decided.decision.events
+    assert decided.then_refused("run_is_held", position=None, events=[recorded]).position == 3
+    for wrong in (
+        {"rule": "run_is_held"},
+        {"rule": "not_open", "events": [recorded]},
+        {"rule": "run_is_held", "events": [recorded], "position": 1},
+        {"rule": "run_is_held", "events": [recorded, recorded]},
+    ):
+        with pytest.raises(AssertionError, match="refused by run_is_held"):
+            decided.then_refused(**wrong)
+    with pytest.raises(AssertionError, match="but was events"):
+        OPENED.when(MAKE).then_refused("run_is_held")
+
+
+# --- histories ---------------------------------------------------------------------------------
+
+
+def test_a_history_is_chained_and_carries_terms_where_they_bind() -> None:
+    records = seal(x.opened(), MADE, x.intended(), run="r", tenant="t", actor="human:kim", at=START)
+    assert [record.position for record in records] == [1, 2, 3]
+    assert [record.prev for record in records] == [ZERO_HASH, records[0].hash, records[1].hash]
+    assert {(record.run, record.tenant, record.actor.id) for record in records} == {("r", "t", "human:kim")}
+    assert [record.terms is not None for record in records] == [False, False, True]
+
+
+def test_one_history_is_the_beginning_of_many() -> None:
+    one, other = OPENED.also(MADE), OPENED.also(e.CursorMoved(node="a"))
+    assert (OPENED.position, one.position, other.position) == (1, 2, 2)
+    assert one.contract.cursor is None
+    assert other.contract.assumptions == ()
+
+
+def test_time_moves_where_it_is_told_to_and_never_falls_in_the_records() -> None:
+    history = OPENED.later(hours=1).also(MADE).at(START).also(e.CursorMoved(node="a"))
+    assert [record.at - START for record in history.records] == [
+        timedelta(0),
+        timedelta(hours=1),
+        timedelta(hours=1),
+    ]
+
+
+def test_a_history_goes_back_to_a_position_or_a_moment() -> None:
+    history = OPENED.later(hours=1).also(MADE).later(hours=1).also(e.CursorMoved(node="a"))
+    assert history.upto(2) == history.upto(START + timedelta(minutes=90))
+    assert history.upto(2).contract == OPENED.later(hours=1).also(MADE).contract
+    assert history.upto(START - timedelta(seconds=1)).state is None
+
+
+def test_who_writes_is_who_was_named_last() -> None:
+    history = (
+        OPENED.by("human:kim").also(MADE).by(Actor("agent:a", session="s")).also(e.CursorMoved(node="a"))
+    )
+    assert [record.actor.id for record in history.records] == ["service:test", "human:kim", "agent:a"]
+    assert history.records[-1].actor.session == "s"
+
+
+def test_a_source_that_is_not_named_was_never_opened() -> None:
+    command = AcceptConstraint(
+        asserted_by="human:kim", id="a", source=Source("policy", "refunds"), text="one"
+    )
+    decided = OPENED.when(command)
+    assert decided.decision.guards == {"policy:refunds": 0}  # type: ignore[union-attr]
+    beside = OPENED.beside(given_source("policy:refunds", e.SourceOpened(source="policy:refunds")))
+    assert beside.when(command).decision.guards == {"policy:refunds": 1}  # type: ignore[union-attr]
+
+
+def test_what_has_no_contract_says_so() -> None:
+    with pytest.raises(AssertionError, match="no contract"):
+        _ = given().contract
+    with pytest.raises(AssertionError, match="no contract"):
+        _ = given_source("policy:refunds").contract
+
+
+def test_a_history_shows_its_events() -> None:
+    assert "1 RunOpened(goal='Refund order 17'" in repr(OPENED)
+    assert "nothing" in repr(given())
+
+
+def test_a_clock_stands_until_it_is_set() -> None:
+    clock = Clock()
+    assert clock() == clock() == START
+    assert clock.tick(90) == clock() == START + timedelta(seconds=90)
+    clock.tick(-90)
+    assert clock() == START

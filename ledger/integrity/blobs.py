@@ -48,7 +48,7 @@ class Blobs:
             content = found[digest]
             whole = type(content) is bytes and hashlib.sha256(content).digest() == digest
             self._notes.expect(
-                Check.BLOBS, whole, position, f"the content kept as {digest.hex()} has another digest"
+                Check.BLOBS, whole, position, "the content kept as {} has another digest", digest.hex()
             )
             if whole and size is not None and size != len(content):
                 self._notes.altered(

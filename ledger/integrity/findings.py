@@ -174,10 +174,6 @@ class Notes:
     omitted: int = 0
     first_broken: int | None = None
 
-    def ok(self, check: Check) -> None:
-        """Count something that was looked at."""
-        self.checked[check] += 1
-
     def altered(self, check: Check, position: int | None, what: str) -> None:
         """Note something that is not what was written."""
         if check in _OF_EVENTS and position is not None:
@@ -188,11 +184,14 @@ class Notes:
         """Note something that this program cannot judge."""
         self._add(Finding(check, Standing.UNSUPPORTED, self.tenant, self.stream, position, what))
 
-    def expect(self, check: Check, holds: bool, position: int | None, what: str) -> bool:
-        """Count a look, and note what does not hold; return whether it does."""
-        self.ok(check)
+    def expect(self, check: Check, holds: bool, position: int | None, what: str, *parts: object) -> bool:
+        """Count a look, and note what does not hold; return whether it does.
+
+        The parts are put into the braces of `what` only when they are needed: nearly always, all is well.
+        """
+        self.checked[check] += 1
         if not holds:
-            self.altered(check, position, what)
+            self.altered(check, position, what.format(*parts))
         return holds
 
     @property

@@ -20,9 +20,14 @@ def references(reader: Reader, record: Record, notes: Notes) -> None:
     else:
         return
     row = row_at(reader, notes.tenant, run, position)
-    if row is None:
-        what = f"it names position {position} of {run!r}, which is not there"
-    else:
-        what = f"it names another event than stands at position {position} of {run!r}"
+    stands = "nothing" if row is None else "another event"
     found = row is not None and type(row.hash) is bytes and row.hash.hex() == hash
-    notes.expect(Check.REFERENCES, found, record.position, what)
+    notes.expect(
+        Check.REFERENCES,
+        found,
+        record.position,
+        "{} stands at position {} of {!r}, which it names by its hash",
+        stands,
+        position,
+        run,
+    )

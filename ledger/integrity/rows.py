@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, NamedTuple
 
-from ledger.canonical import canonical_text, load_text
+from ledger.canonical import Json, canonical_text, load_canonical, load_text
 from ledger.codec import decode, reencode
 from ledger.errors import InvalidInput, LedgerError, UnknownEventName
 from ledger.events import EVENTS
@@ -54,20 +54,28 @@ def look_at(row: Stored, position: int, notes: Notes) -> Seen:
 
 
 def _json(row: Stored, position: int, hash: bytes, notes: Notes) -> dict[str, Any] | None:
-    """Read the bytes strictly, and compare them with the canonical text of what was read."""
+    """Read the bytes strictly."""
     try:
-        fields = load_text(row.record)
+        fields = _read(row.record)
     except InvalidInput as error:
         whole = notes.expect(
             Check.CONTENT, row.hash == hash, position, "the record does not have the stored hash"
         )
         if whole:
-            notes.expect(Check.CANONICAL, False, position, f"the record is no JSON of ours: {error}")
+            notes.expect(Check.CANONICAL, False, position, "the record is no JSON of ours: {}", error)
         return None
     if not isinstance(fields, dict):
         notes.expect(Check.CANONICAL, False, position, "the record is no JSON object")
         return None
     return fields
+
+
+def _read(record: bytes) -> Json:
+    try:
+        return load_canonical(record)
+    except InvalidInput:
+        # Another spelling still says something, which is looked at before the spelling is.
+        return load_text(record)
 
 
 def _format(fields: dict[str, Any], position: int, notes: Notes) -> bool:
@@ -93,7 +101,10 @@ def _place(row: Stored, fields: dict[str, Any], position: int, notes: Notes) -> 
             Check.COLUMNS,
             type(said) is type(column) and said == column,
             position,
-            f"the row says {name} {column!r}, the record {said!r}",
+            "the row says {} {!r}, the record {!r}",
+            name,
+            column,
+            said,
         )
 
 
@@ -134,7 +145,10 @@ def _columns(row: Stored, fields: dict[str, Any], record: Record, position: int,
             Check.COLUMNS,
             column == digest,
             position,
-            f"the column {name} is {_hex(column)}, the record yields {_hex(digest)}",
+            "the column {} is {}, the record yields {}",
+            name,
+            _Hex(column),
+            _Hex(digest),
         )
 
 
@@ -160,7 +174,12 @@ def _digest(*parts: str) -> bytes:
     return hashlib.sha256("\n".join(canonical_text(part) for part in parts).encode()).digest()[:16]
 
 
-def _hex(column: object) -> str:
-    if column is None:
-        return "empty"
-    return column.hex() if isinstance(column, bytes) else repr(column)
+class _Hex(NamedTuple):
+    """A digest, written out only when somebody reads it."""
+
+    column: object
+
+    def __format__(self, spec: str) -> str:
+        if self.column is None:
+            return "empty"
+        return self.column.hex() if isinstance(self.column, bytes) else repr(self.column)

@@ -108,7 +108,7 @@ class StreamCheck:
                 if row.position == expected + 1
                 else (f"positions {expected} to {row.position - 1} are")
             )
-            notes.expect(Check.LINKAGE, False, expected, f"{gone} missing")
+            notes.expect(Check.LINKAGE, False, expected, "{} missing", gone)
             self._stop_folding()
         seen = look_at(row, row.position, notes)
         self._link(row, seen)
@@ -135,7 +135,9 @@ class StreamCheck:
             Check.LINKAGE,
             follows,
             self._position,
-            f"the record at {row.position} follows another one than stands at {self._position}",
+            "the record at {} follows another one than stands at {}",
+            row.position,
+            self._position,
         )
 
     def _order(self, row: Stored, seen: Seen) -> None:
@@ -143,13 +145,15 @@ class StreamCheck:
             Check.ORDER,
             row.gid > self._gid,
             row.position,
-            f"global position {row.gid} is not above {self._gid}, that of the event before",
+            "global position {} is not above {}, that of the event before",
+            row.gid,
+            self._gid,
         )
         at = seen.fields.get("at")
         if type(at) is str:
             # All times are written with the same length, so that text order is time order.
             self._notes.expect(
-                Check.ORDER, at >= self._at, row.position, f"time falls from {self._at} to {at}"
+                Check.ORDER, at >= self._at, row.position, "time falls from {} to {}", self._at, at
             )
             self._at = max(self._at, at)
 
@@ -159,7 +163,7 @@ class StreamCheck:
             return
         digest = hashlib.sha256(id.encode()).digest()[:16]
         self._notes.expect(
-            Check.IDENTITY, digest not in self._ids, row.position, f"event id {id!r} stands twice"
+            Check.IDENTITY, digest not in self._ids, row.position, "event id {!r} stands twice", id
         )
         self._ids.add(digest)
 
@@ -188,13 +192,16 @@ class StreamCheck:
     def _fold(self, record: Record) -> None:
         notes = self._notes
         before = self._contract
+        fault: LedgerError | None = None
         try:
             self._contract = evolve(before, record)
         except LedgerError as error:
-            notes.expect(Check.MEANING, False, record.position, f"no contract takes this event: {error}")
+            fault = error
+        if not notes.expect(
+            Check.MEANING, fault is None, record.position, "no contract takes this event: {}", fault
+        ):
             self._stop_folding()
             return
-        notes.ok(Check.MEANING)
         if record.terms is None and not record.event.binds_terms:
             return
         terms = before.terms if before is not None and record.event.binds_terms else None
@@ -202,7 +209,9 @@ class StreamCheck:
             Check.TERMS,
             record.terms == terms,
             record.position,
-            f"the record was bound by {_words(record.terms)}, the events before it yield {_words(terms)}",
+            "the record was bound by {}, the events before it yield {}",
+            _words(record.terms),
+            _words(terms),
         )
 
     def _source_event(self, record: Record) -> None:
@@ -212,7 +221,7 @@ class StreamCheck:
         if isinstance(event, SourceOpened):
             holds = holds and PREFIX + event.source == record.run
         self._notes.expect(
-            Check.MEANING, holds, record.position, f"{record.name} has no place here in a source stream"
+            Check.MEANING, holds, record.position, "{} has no place here in a source stream", record.name
         )
 
     def _claim(self, row: Stored) -> None:
@@ -261,7 +270,7 @@ class StreamCheck:
         notes = self._notes
         if self._upto is not None and self._position < self._upto:
             notes.expect(
-                Check.LINKAGE, False, self._position + 1, f"positions up to {self._upto} are missing"
+                Check.LINKAGE, False, self._position + 1, "positions up to {} are missing", self._upto
             )
         for position, saved in sorted(self._snapshots.items()):
             if position <= self._position:
@@ -274,7 +283,9 @@ class StreamCheck:
                     Check.LINKAGE,
                     False,
                     self._position + 1,
-                    f"a snapshot was saved at position {position}, the stream ends at {self._position}",
+                    "a snapshot was saved at position {}, the stream ends at {}",
+                    position,
+                    self._position,
                 )
 
 

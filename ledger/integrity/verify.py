@@ -116,7 +116,7 @@ def _check_head(before: object, after: object, position: int, notes: Notes) -> N
         notes.expect(Check.HEADS, False, position, "the source has no head, so nothing can be guarded by it")
         return
     holds = type(before) is int and type(after) is int and before <= position <= after
-    notes.expect(Check.HEADS, holds, position, f"the head says {after}, the stream stands at {position}")
+    notes.expect(Check.HEADS, holds, position, "the head says {}, the stream stands at {}", after, position)
 
 
 def _batches(

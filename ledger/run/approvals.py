@@ -9,13 +9,14 @@ from ledger.run.fold import Changes, placed, replaced
 
 
 def requested(contract: Contract, event: ApprovalRequested, record: Record) -> Changes:
+    """The request waits for an answer, with the terms it was made under."""
     view = placed(Approval, event, record, answered=None, terms=record.terms)
     kept = tuple(item for item in contract.approvals if item.id != event.id)
     return {"approvals": (*kept, view)}
 
 
 def answered(contract: Contract, event: ApprovalAnswered, record: Record) -> Changes:
-    """The first answer that came in time counts; later ones are in the record only."""
+    """The request has its answer, if this is the first one in time; later ones are in the record only."""
     old = by_id(contract.approvals, event.id)
     if old is None or old.answered is not None:
         return {}

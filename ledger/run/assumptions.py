@@ -11,10 +11,12 @@ from ledger.run.fold import Changes, placed, put, replaced
 
 
 def made(contract: Contract, event: AssumptionMade, record: Record) -> Changes:
+    """The assumption is held."""
     return {"assumptions": put(contract.assumptions, placed(Assumption, event, record, refuted=None))}
 
 
 def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Changes:
+    """The assumption is marked as refuted by the first evidence, and let go once nothing open rests on it."""
     old = by_id(contract.assumptions, event.id)
     if old is None or old.refuted is not None:
         return {}

@@ -16,11 +16,13 @@ Amounts = Mapping[str, Decimal] | None
 
 
 def granted(contract: Contract, event: AuthorityGranted, record: Record) -> Changes:
+    """The grant is in force, with nothing spent or reserved."""
     view = placed(Grant, event, record, renewed_at=None, reserved=None, spent=None)
     return {"grants": put(contract.grants, view)}
 
 
 def renewed(contract: Contract, event: AuthorityRenewed, record: Record) -> Changes:
+    """The grant lasts longer, holds more budget or belongs to another session."""
     old = by_id(contract.grants, event.id)
     if old is None:
         return {}
@@ -37,6 +39,7 @@ def renewed(contract: Contract, event: AuthorityRenewed, record: Record) -> Chan
 
 
 def revoked(contract: Contract, event: AuthorityRevoked, record: Record) -> Changes:
+    """The grant is gone."""
     return {"grants": tuple(item for item in contract.grants if item.id != event.id)}
 
 

@@ -26,18 +26,20 @@ _FOUND_OUT = frozenset({"change", "published", "source", "source_position", "sup
 
 
 def accepted(contract: Contract, event: ConstraintAccepted, record: Record) -> Changes:
+    """The constraint is in force, in the place of the one it supersedes, and its source is followed."""
     view = Constraint.unchecked({**event.__dict__, "accepted_at": record.at, "position": record.position})
     constraints = put(contract.constraints, view)
     return {"constraints": constraints, "sources": _followed(constraints, contract.sources, newest=view)}
 
 
 def withdrawn(contract: Contract, event: ConstraintWithdrawn, record: Record) -> Changes:
+    """The constraint is no longer in force; a source that no other one comes from is let go."""
     left = tuple(item for item in contract.constraints if item.id != event.id)
     return {"constraints": left, "sources": _followed(left, contract.sources)}
 
 
 def acknowledged(contract: Contract, event: RevisionAcknowledged, record: Record) -> Changes:
-    """What is acknowledged counts for every constraint of the source that is in force now."""
+    """The source is followed up to there, for every constraint of it that is in force now."""
     new = SourceSeen(
         position=event.source_position,
         revision=event.source.revision,

@@ -30,6 +30,7 @@ def find(contract: Contract, key: str) -> Effect | None:
 
 
 def intended(contract: Contract, event: EffectIntended, record: Record) -> Changes:
+    """The effect is pending, in the place of an earlier attempt, and its cost is reserved on its grants."""
     old = find(contract, event.key)
     view = Effect(
         act=event.act,
@@ -62,6 +63,7 @@ def intended(contract: Contract, event: EffectIntended, record: Record) -> Chang
 
 
 def started(contract: Contract, event: EffectStarted, record: Record) -> Changes:
+    """The effect is executing, until its lease lapses; refusals in a row are counted from zero again."""
     old = find(contract, event.key)
     tally = contract.tally.with_fields({"refusals_in_a_row": 0})
     if old is None:
@@ -79,9 +81,10 @@ def started(contract: Contract, event: EffectStarted, record: Record) -> Changes
 
 
 def succeeded(contract: Contract, event: EffectSucceeded, record: Record) -> Changes:
-    """A late success of an older attempt contradicts what let the next one start, and so opens a dispute.
+    """The effect is settled: it leaves with its approval, and its grants have spent what it cost.
 
-    A dispute is settled by who finds out, never by one of its parties saying the same again.
+    A late success of an older attempt contradicts what let the next one start, and so opens a dispute, which
+    is settled by who finds out, never by one of its parties saying the same again.
     """
     old = find(contract, event.key)
     if old is not None and (old.status == "disputed" or event.attempt < old.attempt):
@@ -90,7 +93,10 @@ def succeeded(contract: Contract, event: EffectSucceeded, record: Record) -> Cha
 
 
 def failed(contract: Contract, event: EffectFailed, record: Record) -> Changes:
-    """A late failure of an older attempt says nothing about the present one, and none settles a dispute."""
+    """The effect is settled: it leaves, and its grants have back what was reserved, less what it cost.
+
+    A late failure of an older attempt says nothing about the present one, and none settles a dispute.
+    """
     old = find(contract, event.key)
     if old is not None and (old.status == "disputed" or event.attempt < old.attempt):
         return {}
@@ -98,7 +104,10 @@ def failed(contract: Contract, event: EffectFailed, record: Record) -> Changes:
 
 
 def unknown(contract: Contract, event: EffectUnknown, record: Record) -> Changes:
-    """Not knowing settles nothing, least of all a dispute."""
+    """The effect is unknown.
+
+    Not knowing settles nothing, least of all a dispute or an older attempt.
+    """
     old = find(contract, event.key)
     if old is None or old.status == "disputed" or event.attempt < old.attempt:
         return {}
@@ -107,7 +116,11 @@ def unknown(contract: Contract, event: EffectUnknown, record: Record) -> Changes
 
 
 def reconciled(contract: Contract, event: EffectReconciled, record: Record) -> Changes:
-    """A probe without an answer leaves the effect as unknown as it was."""
+    """The effect is settled as it was found; where nothing was found out it is unknown.
+
+    A probe without an answer leaves a dispute one. What is found about an older attempt opens one where it
+    happened, and changes nothing where it did not.
+    """
     old = find(contract, event.key)
     if old is None:
         return {}
@@ -128,7 +141,7 @@ def _opened_again(contract: Contract, old: Effect, record: Record) -> Changes:
 
 
 def disputed(contract: Contract, event: EffectDisputed, record: Record) -> Changes:
-    """A contradiction opens a settled effect again."""
+    """The effect is disputed; one that was settled is unsettled again."""
     old = find(contract, event.key)
     if old is not None:
         return _opened_again(contract, old, record)
@@ -146,10 +159,12 @@ def disputed(contract: Contract, event: EffectDisputed, record: Record) -> Chang
 
 
 def compensated(contract: Contract, event: EffectCompensated, record: Record) -> Changes:
+    """Nothing changes: both acts are settled, and found by their keys."""
     return {}
 
 
 def refused(contract: Contract, event: EffectRefused, record: Record) -> Changes:
+    """One refusal in a row more is counted."""
     tally = contract.tally
     return {"tally": tally.with_fields({"refusals_in_a_row": tally.refusals_in_a_row + 1})}
 

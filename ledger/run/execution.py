@@ -11,6 +11,7 @@ from ledger.run.fold import Changes, placed
 
 
 def moved(contract: Contract, event: CursorMoved, record: Record) -> Changes:
+    """The cursor stands there, and one step more is counted."""
     tally = contract.tally
     return {
         "cursor": placed(Cursor, event, record),
@@ -19,6 +20,7 @@ def moved(contract: Contract, event: CursorMoved, record: Record) -> Changes:
 
 
 def said(contract: Contract, event: MessageRecorded, record: Record) -> Changes:
+    """The message enters the window, which holds the last 64, and is counted."""
     tally = contract.tally
     return {
         "messages": (*contract.messages[1 - WINDOW :], placed(Message, event, record)),
@@ -27,7 +29,7 @@ def said(contract: Contract, event: MessageRecorded, record: Record) -> Changes:
 
 
 def summarised(contract: Contract, event: MessagesSummarised, record: Record) -> Changes:
-    """What the summary stands for leaves the window."""
+    """The summary takes the place of what it stands for, which leaves the window."""
     last = by_id(contract.messages, event.through)
     left = (
         contract.messages
@@ -38,6 +40,7 @@ def summarised(contract: Contract, event: MessagesSummarised, record: Record) ->
 
 
 def adopted(contract: Contract, event: RuntimeAdopted, record: Record) -> Changes:
+    """The runtime is the new one."""
     return {"runtime": event.runtime, "runtime_position": record.position}
 
 

@@ -11,6 +11,7 @@ from ledger.run.fold import Changes
 
 
 def revised(contract: Contract, event: GoalRevised, record: Record) -> Changes:
+    """The goal is the new one, with who, why and the next revision."""
     goal = Goal.unchecked(
         {
             "at": record.at,
@@ -26,6 +27,7 @@ def revised(contract: Contract, event: GoalRevised, record: Record) -> Changes:
 
 
 def planned(contract: Contract, event: PlanCommitted | PlanRevised, record: Record) -> Changes:
+    """The plan is the new one, with the next revision."""
     plan = Plan(
         at=record.at,
         position=record.position,

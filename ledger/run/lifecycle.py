@@ -22,7 +22,7 @@ from ledger.values import Outcome
 
 
 def opened(event: RunOpened, record: Record) -> Contract:
-    """Begin the fold."""
+    """The contract begins: goal, owner, labels, limits and runtime as they were given, nothing open."""
     goal = Goal(
         at=record.at,
         position=record.position,
@@ -52,6 +52,7 @@ def opened(event: RunOpened, record: Record) -> Contract:
 
 
 def suspended(contract: Contract, event: RunSuspended, record: Record) -> Changes:
+    """The run waits, with the cause and the reason, until it is resumed."""
     return {
         "suspended": Suspension(
             at=record.at, cause=event.cause, position=record.position, reason=event.reason
@@ -60,6 +61,7 @@ def suspended(contract: Contract, event: RunSuspended, record: Record) -> Change
 
 
 def resumed(contract: Contract, event: RunResumed, record: Record) -> Changes:
+    """The run goes on in the next incarnation, no longer held or suspended."""
     changes: Changes = {
         "held": None,
         "incarnation": event.incarnation,
@@ -72,18 +74,22 @@ def resumed(contract: Contract, event: RunResumed, record: Record) -> Changes:
 
 
 def resume_refused(contract: Contract, event: ResumeRefused, record: Record) -> Changes:
+    """The run is held by the verdict."""
     return {"held": Hold(at=record.at, position=record.position, verdict=event.verdict)}
 
 
 def forked(contract: Contract, event: RunForked, record: Record) -> Changes:
+    """The run is a fork of its origin."""
     return {"fork_of": event.origin}
 
 
 def restarted(contract: Contract, event: RunRestarted, record: Record) -> Changes:
+    """The run succeeds its predecessor, whose unsettled effects are its own from now on."""
     return {"predecessor": event.predecessor, **inherited(contract, event.unsettled, record)}
 
 
 def closed(contract: Contract, event: RunClosed, record: Record) -> Changes:
+    """The run has ended, with the outcome and what was left open; what is open stays listed."""
     return {
         "closed": Closing(
             at=record.at,

@@ -13,10 +13,12 @@ Ended = ObligationDischarged | ObligationWaived | ObligationTransferred
 
 
 def opened(contract: Contract, event: ObligationOpened, record: Record) -> Changes:
+    """The obligation is open."""
     return {"obligations": put(contract.obligations, placed(Obligation, event, record))}
 
 
 def ended(contract: Contract, event: Ended, record: Record) -> Changes:
+    """The obligation is no longer open."""
     return {"obligations": tuple(item for item in contract.obligations if item.id != event.id)}
 
 

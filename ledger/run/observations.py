@@ -11,7 +11,7 @@ from ledger.run.fold import Changes, brief, placed, replaced, without
 
 
 def recorded(contract: Contract, event: ObservationRecorded, record: Record) -> Changes:
-    """Keep the latest under each key: what was seen earlier and told later does not make it old again."""
+    """The observation is the latest under its key, unless a newer one is known."""
     old = find(contract, event.key)
     if old is not None and _seen_before(event, old):
         return {}
@@ -21,6 +21,7 @@ def recorded(contract: Contract, event: ObservationRecorded, record: Record) -> 
 
 
 def invalidated(contract: Contract, event: ObservationInvalidated, record: Record) -> Changes:
+    """The observation is marked as not to be relied on, with the reason."""
     old = find(contract, event.key)
     if old is None:
         return {}

@@ -11,6 +11,7 @@ from ledger.run.fold import Changes, placed
 
 
 def signed(contract: Contract, event: ReviewSigned, record: Record) -> Changes:
+    """The review is the last one."""
     return {"review": placed(Review, event, record)}
 
 

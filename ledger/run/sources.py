@@ -6,8 +6,10 @@ here: from its commit on, no acceptance that relied on the constraint succeeds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from ledger.commands import Command, OpenSource, PublishRevision, WithdrawAtSource
 from ledger.events import ConstraintWithdrawnAtSource, Event, SourceOpened, SourceRevised
@@ -85,19 +87,18 @@ class SourceState:
 
 def evolve_source(state: SourceState, record: Record) -> SourceState:
     """Apply one record of a source stream."""
-    event = record.event
     state = replace(state, at=record.at, position=record.position, hash=record.hash)
-    if isinstance(event, SourceOpened):
-        return replace(state, owners=event.owners)
-    if isinstance(event, SourceRevised):
-        return _revised(state, event, record)
-    if isinstance(event, ConstraintWithdrawnAtSource):
-        gone = Gone(event.id, record.at, event.by, record.position, event.reason)
-        return _take_out(state, [gone])
-    return state
+    fold = SOURCE_FOLDS.get(type(record.event))
+    return state if fold is None else fold(state, record.event, record)
+
+
+def _opened(state: SourceState, event: SourceOpened, record: Record) -> SourceState:
+    """The source has these owners."""
+    return replace(state, owners=event.owners)
 
 
 def _revised(state: SourceState, event: SourceRevised, record: Record) -> SourceState:
+    """The source says what it names in another way, no longer what it withdraws, and all else as before."""
     items = {item.id: item for item in state.items}
     for published in (*event.added, *event.reworded):
         items[published.id] = Item(published.id, record.position, published, event.revision)
@@ -107,6 +108,19 @@ def _revised(state: SourceState, event: SourceRevised, record: Record) -> Source
     gone = [Gone(id, record.at, event.by, record.position, reason) for id in event.withdrawn]
     state = replace(state, items=tuple(items.values()), revision=event.revision, withdrawn=kept)
     return _take_out(state, gone)
+
+
+def _withdrawn(state: SourceState, event: ConstraintWithdrawnAtSource, record: Record) -> SourceState:
+    """The source no longer says it; runs that accepted it learn so when they next rely on the source."""
+    return _take_out(state, [Gone(event.id, record.at, event.by, record.position, event.reason)])
+
+
+SOURCE_FOLDS: dict[type[Event], Callable[[SourceState, Any, Record], SourceState]] = {
+    SourceOpened: _opened,
+    SourceRevised: _revised,
+    ConstraintWithdrawnAtSource: _withdrawn,
+}
+"""What each event of a source stream does to what the source says."""
 
 
 def _take_out(state: SourceState, gone: list[Gone]) -> SourceState:

@@ -33,6 +33,7 @@ def test_the_example_of_the_readme_runs_and_prints_what_it_says(tmp_path: Path) 
     assert run(example, tmp_path) == printed
 
 
+@pytest.mark.slow
 def test_the_steps_of_the_tutorial_do_what_they_say(tmp_path: Path) -> None:
     opening, accepting, revising, working, telling, altering = blocks(TUTORIAL, "python")
     assert run(opening, tmp_path) == run(opening, tmp_path) == "opened at position 1\n"

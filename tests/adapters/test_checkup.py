@@ -115,15 +115,22 @@ def test_a_full_disk_is_noticed(ledger_file: Path, monkeypatch: pytest.MonkeyPat
     )
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait for a lock that the test itself holds."""
+    inspect = sqlite_inspection.inspect
+    monkeypatch.setattr(checkup, "inspect", lambda path: inspect(path, busy_seconds=0))
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_log_that_is_not_emptied_is_noticed(ledger_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkup, "LARGE_LOG", 10)
     with held_open(ledger_file):
         assert look(ledger_file)["log size"].state == "note"
 
 
-def test_a_writer_that_keeps_the_lock_is_noticed(ledger_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inspect = sqlite_inspection.inspect
-    monkeypatch.setattr(checkup, "inspect", lambda path: inspect(path, busy_seconds=0))
+@pytest.mark.usefixtures("impatient")
+def test_a_writer_that_keeps_the_lock_is_noticed(ledger_file: Path) -> None:
     with held_open(ledger_file):
         assert look(ledger_file)["writers"].state == "bad"
     assert look(ledger_file)["writers"].state == "ok"

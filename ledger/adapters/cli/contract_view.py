@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import groupby
 
 from ledger.adapters.cli.screen import Screen
-from ledger.adapters.cli.words import counted, shortened, source_words, when
+from ledger.adapters.cli.words import counted, quoted, shortened, source_words, when
 from ledger.run.contract import Constraint, Contract, Effect, Grant, Observation
 
 Entry = tuple[str, str]
@@ -17,7 +17,7 @@ Entry = tuple[str, str]
 def show(contract: Contract, now: datetime, screen: Screen) -> None:
     """Write a contract; `now` judges what is overdue, lapsed, stale or not yet valid."""
     screen.line(
-        f"Run {contract.run} at position {contract.position}: {contract.status}, "
+        f"Run {quoted(contract.run)} at position {contract.position}: {contract.status}, "
         f"incarnation {contract.incarnation}",
         style="bold",
     )
@@ -54,12 +54,12 @@ def _about(contract: Contract) -> Iterator[str]:
     named = [
         f"{name} {value}"
         for name, value in (
-            ("tenant", contract.tenant if contract.tenant != "default" else None),
-            ("owner", contract.owner),
-            ("thread", contract.thread),
-            ("labels", " ".join(f"{key}={value}" for key, value in (contract.labels or {}).items())),
-            ("predecessor", contract.predecessor),
-            ("fork of", contract.fork_of),
+            ("tenant", quoted(contract.tenant) if contract.tenant != "default" else None),
+            ("owner", contract.owner and quoted(contract.owner)),
+            ("thread", contract.thread and quoted(contract.thread)),
+            ("labels", " ".join(f"{key}={quoted(value)}" for key, value in (contract.labels or {}).items())),
+            ("predecessor", contract.predecessor and quoted(contract.predecessor)),
+            ("fork of", contract.fork_of and quoted(contract.fork_of)),
         )
         if value
     ]
@@ -87,7 +87,7 @@ def _goal(contract: Contract) -> Iterator[Entry]:
         yield goal.text, f"as opened, {_place(goal.at, goal.position)}"
         return
     why = f": {goal.reason}" if goal.reason else ""
-    yield goal.text, f"revised by {goal.by}, {_place(goal.at, goal.position)}{why}"
+    yield goal.text, f"revised by {quoted(goal.by or '')}, {_place(goal.at, goal.position)}{why}"
 
 
 def _place(at: datetime, position: int) -> str:
@@ -99,21 +99,21 @@ def _constraints(items: Iterable[Constraint], now: datetime, brief: bool) -> Ite
     for origin, neighbours in groupby(items, lambda item: _origin(item, now, brief)):
         group = list(neighbours)
         for item in group[:-1]:
-            yield f"{item.id}: {item.text}", ""
+            yield f"{quoted(item.id)}: {item.text}", ""
         first, last = group[0].position, group[-1].position
         places = f"position {last}" if first == last else f"these {len(group)} at positions {first} to {last}"
-        yield f"{group[-1].id}: {group[-1].text}", f"{origin}; {places}"
+        yield f"{quoted(group[-1].id)}: {group[-1].text}", f"{origin}; {places}"
 
 
 def _origin(item: Constraint, now: datetime, brief: bool) -> str:
-    origin = f"asserted by {item.asserted_by}"
+    origin = f"asserted by {quoted(item.asserted_by)}"
     if item.asserted_at is not None:
         origin += f" at {when(item.asserted_at)}"
     if item.source is not None:
         origin += f", from {source_words(item.source, brief=brief)}"
         if not item.published:
             origin += " (CLAIMED: the source does not say so)"
-    origin += f"; accepted by {item.accepted_by}, {when(item.accepted_at)}"
+    origin += f"; accepted by {quoted(item.accepted_by)}, {when(item.accepted_at)}"
     if item.change is not None:
         origin += f", {item.change} from position {item.supersedes}"
     if item.valid_from is not None and now < item.valid_from:
@@ -130,10 +130,10 @@ def _plan(contract: Contract) -> Iterator[Entry]:
     if plan is None:
         return
     for number, step in enumerate(plan.steps, 1):
-        tool = f" with {step.tool}" if step.tool else ""
-        rests = f"rests on {', '.join(step.rests_on)}" if step.rests_on else ""
+        tool = f" with {quoted(step.tool)}" if step.tool else ""
+        rests = f"rests on {', '.join(map(quoted, step.rests_on))}" if step.rests_on else ""
         words = f": {step.description}" if step.description else ""
-        yield f"{number}. {step.name}{tool}{words}", rests
+        yield f"{number}. {quoted(step.name)}{tool}{words}", rests
     why = f": {plan.reason}" if plan.reason else ""
     yield f"revision {plan.revision}, {_place(plan.at, plan.position)}{why}", ""
 
@@ -143,15 +143,18 @@ def _owed(contract: Contract, now: datetime) -> Iterator[Entry]:
         due = ""
         if item.due is not None:
             due = f", due {when(item.due)}{' OVERDUE' if item.due <= now else ''}"
-        yield f"{item.id}: {item.text}", f"to {item.owed_to}{due}; {_place(item.at, item.position)}"
+        yield (
+            f"{quoted(item.id)}: {item.text}",
+            f"to {quoted(item.owed_to)}{due}; {_place(item.at, item.position)}",
+        )
 
 
 def _effect(item: Effect, now: datetime, screen: Screen) -> Entry:
     seen = "" if item.witnessed else ", imported"
-    step = f" in step {item.step}" if item.step else ""
+    step = f" in step {quoted(item.step)}" if item.step else ""
     key = shortened(item.key, screen.is_terminal)
     return (
-        f"{item.tool}{step}: {item.status_at(now)}, attempt {item.attempt}{seen}",
+        f"{quoted(item.tool)}{step}: {item.status_at(now)}, attempt {item.attempt}{seen}",
         f"recovery {item.recovery}, key {key}, {_place(item.at, item.position)}",
     )
 
@@ -159,10 +162,10 @@ def _effect(item: Effect, now: datetime, screen: Screen) -> Entry:
 def _assumptions(contract: Contract) -> Iterator[Entry]:
     for item in contract.assumptions:
         if item.refuted is None:
-            yield f"{item.id}: {item.text}", _place(item.at, item.position)
+            yield f"{quoted(item.id)}: {item.text}", _place(item.at, item.position)
         else:
             yield (
-                f"{item.id}: REFUTED: {item.text}",
+                f"{quoted(item.id)}: REFUTED: {item.text}",
                 f"{item.refuted.evidence} ({_place(item.refuted.at, item.refuted.position)})",
             )
 
@@ -178,8 +181,8 @@ def _grant(item: Grant, now: datetime) -> Entry:
         )
         budget = f", spent {', '.join(amounts)}"
     return (
-        f"{item.id}: {item.principal} may {', '.join(item.scopes)}",
-        f"granted by {item.granted_by}{budget}{until}; {_place(item.at, item.position)}",
+        f"{quoted(item.id)}: {quoted(item.principal)} may {', '.join(map(quoted, item.scopes))}",
+        f"granted by {quoted(item.granted_by)}{budget}{until}; {_place(item.at, item.position)}",
     )
 
 
@@ -187,8 +190,8 @@ def _approvals(contract: Contract) -> Iterator[Entry]:
     for item in contract.approvals:
         answer = "no answer yet"
         if item.answered is not None:
-            answer = f"{item.answered.answer} by {item.answered.by}"
-        yield f"{item.id}: {item.question or item.key}", f"{answer}; {_place(item.at, item.position)}"
+            answer = f"{item.answered.answer} by {quoted(item.answered.by)}"
+        yield f"{quoted(item.id)}: {item.question or item.key}", f"{answer}; {_place(item.at, item.position)}"
 
 
 def _observation(item: Observation, now: datetime) -> Entry:
@@ -197,17 +200,17 @@ def _observation(item: Observation, now: datetime) -> Entry:
         state = f"INVALID: {item.invalidated}"
     elif item.stale_at is not None:
         state = "STALE" if item.stale_at <= now else f"fresh until {when(item.stale_at)}"
-    return f"{item.key}", f"seen with {item.tool}, {state}; {_place(item.at, item.position)}"
+    return quoted(item.key), f"seen with {quoted(item.tool)}, {state}; {_place(item.at, item.position)}"
 
 
 def _cursor(contract: Contract) -> Iterator[Entry]:
     cursor = contract.cursor
     if cursor is not None:
-        parts = [f"at {cursor.node}, round {cursor.round}"]
+        parts = [f"at {quoted(cursor.node)}, round {cursor.round}"]
         if cursor.next:
-            parts.append(f"next {', '.join(cursor.next)}")
+            parts.append(f"next {', '.join(map(quoted, cursor.next))}")
         if cursor.waits_for:
-            parts.append(f"waits for {', '.join(cursor.waits_for)}")
+            parts.append(f"waits for {', '.join(map(quoted, cursor.waits_for))}")
         yield "; ".join(parts), _place(cursor.at, cursor.position)
     tally = contract.tally
     if tally.messages or tally.effects:
@@ -224,7 +227,7 @@ def _review(contract: Contract) -> Iterator[Entry]:
     if review is not None:
         later = contract.position - review.position
         yield (
-            f"{review.meaning} by {review.by} up to position {review.head}"
+            f"{review.meaning} by {quoted(review.by)} up to position {review.head}"
             + (f": {review.note}" if review.note else ""),
             f"{when(review.at)}; {counted(later, 'event')} came after",
         )

@@ -119,7 +119,9 @@ def _show(screen: Screen, report: ImportReport) -> None:
 
 
 def _show_problem(screen: Screen, row: ImportedRun) -> None:
-    run = "" if row.run is None else f", run {row.run}"
+    from ledger.adapters.cli.words import quoted
+
+    run = "" if row.run is None else f", run {quoted(row.run)}"
     message = "" if row.message is None else f", message {row.message}"
     screen.entry(f"{row.verdict}: line {row.line}{run}{message}: {row.problem}", hang=2)
     if row.stored is not None:

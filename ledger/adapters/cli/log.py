@@ -110,12 +110,12 @@ def _content(content: bytes) -> Any:
 
 
 def _show(screen: Screen, record: Record, contents: dict[str, Any]) -> None:
-    from ledger.adapters.cli.words import event_words, when
+    from ledger.adapters.cli.words import event_words, quoted, when
 
     words = event_words(record.event, contents, brief=screen.is_terminal)
-    actor = record.actor.id
+    actor = quoted(record.actor.id)
     if record.actor.authenticated_by is not None:
-        actor += f" (by {record.actor.authenticated_by})"
+        actor += f" (by {quoted(record.actor.authenticated_by)})"
     if not screen.is_terminal:
         screen.line(f"{record.position:>5}  {when(record.at)}  {record.name}  {actor}  {words.line}")
         return

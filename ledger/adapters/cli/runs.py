@@ -111,14 +111,14 @@ def _show(screen: Screen, page: Page, *, filtered: bool) -> None:
 
 def _entry(screen: Screen, run: RunSummary) -> None:
     from ledger.adapters.cli.visible import one_line
-    from ledger.adapters.cli.words import counted, when
+    from ledger.adapters.cli.words import counted, quoted, when
 
     parts = [run.status, counted(run.position, "event"), f"last {when(run.at)}"]
     if run.obligations:
         parts.append(f"{run.obligations:,} owed")
     if run.unsettled:
         parts.append(f"{run.unsettled:,} unsettled")
-    screen.entry(run.run, style="bold")
+    screen.entry(quoted(run.run), style="bold")
     screen.entry(", ".join(parts), indent=2, hang=2)
     screen.entry(one_line(run.goal, most=150), indent=2, hang=2, style="dim")
 
@@ -126,7 +126,7 @@ def _entry(screen: Screen, run: RunSummary) -> None:
 def _table(screen: Screen, runs: Iterable[RunSummary]) -> None:
     from ledger.adapters.cli.screen import Column
     from ledger.adapters.cli.visible import one_line
-    from ledger.adapters.cli.words import when
+    from ledger.adapters.cli.words import quoted, when
 
     screen.table(
         [
@@ -140,7 +140,7 @@ def _table(screen: Screen, runs: Iterable[RunSummary]) -> None:
         ],
         [
             (
-                run.run,
+                quoted(run.run),
                 run.status,
                 str(run.position),
                 when(run.at),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.words import counted
+from ledger.adapters.cli.words import counted, quoted
 from ledger.integrity.verify import Finding, Report, Standing
 from ledger.run.sources import PREFIX
 
@@ -91,4 +91,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def stream_words(stream: str) -> str:
     """Name a stream as people know it."""
-    return f"source {stream.removeprefix(PREFIX)}" if stream.startswith(PREFIX) else f"run {stream}"
+    if stream.startswith(PREFIX):
+        return f"source {quoted(stream.removeprefix(PREFIX))}"
+    return f"run {quoted(stream)}"

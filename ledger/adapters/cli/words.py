@@ -51,10 +51,10 @@ def counted(number: int, what: str) -> str:
 
 def source_words(source: Source, *, brief: bool = False) -> str:
     """Name a point in a source stream."""
-    words = source.stream
+    words = quoted(source.stream)
     if source.revision is not None:
-        words += f" revision {shortened(source.revision, brief)}"
-    return words if source.item is None else f"{words} item {source.item}"
+        words += f" revision {quoted(shortened(source.revision, brief))}"
+    return words if source.item is None else f"{words} item {quoted(source.item)}"
 
 
 def event_words(event: Event, contents: Mapping[str, Any], *, brief: bool) -> Words:
@@ -124,9 +124,10 @@ _PLAIN = re.compile(r"[\w.:/@#+*%&-]+")
 
 
 def quoted(text: str, most: int | None = None) -> str:
-    """Write text on one line, in quotes unless it is one word, so that it cannot pass for ours."""
-    line = one_line(text, most)
-    return line if _PLAIN.fullmatch(line) else '"' + line.replace('"', '\\"') + '"'
+    """Write text on one line, in quotes unless it is one word, so that it cannot pass for words of ours."""
+    if _PLAIN.fullmatch(text):
+        return one_line(text, most)
+    return '"' + one_line(text.replace("\\", "\\\\").replace('"', '\\"'), most) + '"'
 
 
 def shortened(text: str, brief: bool) -> str:

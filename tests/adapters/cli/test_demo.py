@@ -47,6 +47,7 @@ def test_shows_who_asserted_what_when_from_which_source_and_what_changed(shown: 
     assert "Equal:" in flat
 
 
+@pytest.mark.slow
 def test_what_it_tells_to_type_next_works(shown: tuple[Path, str]) -> None:
     path, out = shown
     assert str(path) in out.replace("'", "")
@@ -56,6 +57,7 @@ def test_what_it_tells_to_type_next_works(shown: tuple[Path, str]) -> None:
         assert run(*arguments, INTENT_LEDGER_URL=str(path)).code == 0
 
 
+@pytest.mark.slow
 def test_the_document_tells_the_same_story(tmp_path: Path) -> None:
     document = run("demo", tmp_path, "--json").document
     assert document["killed"]["signal"] == signal.SIGKILL
@@ -76,6 +78,7 @@ def test_a_second_demonstration_in_one_folder_is_refused(shown: tuple[Path, str]
     assert shown[0].read_bytes() == before
 
 
+@pytest.mark.slow
 def test_runs_in_a_folder_that_holds_a_package_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "ledger").mkdir()
     (tmp_path / "ledger/__init__.py").write_text("raise SystemExit('shadowed')\n")

@@ -289,7 +289,10 @@ def test_arguments_that_are_no_text_are_refused_or_shown_as_escapes(good: Path) 
         assert done.stderr.count(b"\n") == 1
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize(
+    "encoding",
+    ["ascii", pytest.param("latin-1", marks=pytest.mark.slow), pytest.param("utf-8", marks=pytest.mark.slow)],
+)
 def test_every_locale_can_carry_the_answer(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "l.db"
     with open_ledger(path) as ledger:

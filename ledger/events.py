@@ -1,8 +1,9 @@
 """Every event of the ledger: what happened in a run, a source stream or a review.
 
 Events are facts in the past tense. The union is closed: `EVENTS` maps (name, version) to the one class that
-reads it, no Python path is ever stored, and a name that is not here is refused when it is read. A change that
-alters what an event means gets a new version beside the old one, never in its place.
+reads it, no Python path is ever stored, and a name that is not here is refused when it is read. Whatever
+changes what an event means or may hold, one more field or choice included, goes into a new version beside the
+old one: an older program then says that it does not know the event, not that the record was altered.
 
 Fields stand in alphabetical order, so that pydantic's output is the canonical JSON of the record. An absent
 field means None. What every event may carry (`about`, `terms`) belongs to the record, not to these classes.

@@ -1,28 +1,31 @@
-"""The golden file: records that were written once and read the same for ever.
+"""The golden files: records that were written once and read the same for ever, and what each event may hold.
 
     python -m tests.record.golden_file
 
-appends what the file lacks to `golden/records-v1.jsonl`. A line that stands there is never written again.
+appends what is lacking to `golden/records-v1.jsonl` and `golden/shapes-v1.jsonl`. A line that stands there is
+never written again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from ledger.codec import encode
-from ledger.events import Event
-from ledger.record import Envelope, Row
+from ledger.events import EVENT_CLASSES, Event
+from ledger.record import Envelope, Row, TermsMark
+from ledger.values import Actor
 from tests.record.golden_events import COMPLETE, FULL_ENVELOPE, MINIMAL, SMALL_ENVELOPE
 
 FILE = Path(__file__).with_name("golden") / "records-v1.jsonl"
+SHAPES = FILE.with_name("shapes-v1.jsonl")
 
 
 class Golden(NamedTuple):
@@ -76,16 +79,42 @@ def line(sample: Golden, row: Row) -> dict[str, Any]:
     }
 
 
+def shapes() -> Iterator[dict[str, Any]]:
+    """Say what each event, and what surrounds it, may hold: its schema without the words for people."""
+    stored: dict[str, type[BaseModel]] = {f"{kind.name} {kind.version}": kind for kind in EVENT_CLASSES}
+    for name, kind in {**stored, "actor": Actor, "terms": TermsMark}.items():
+        schema = TypeAdapter(kind).json_schema()
+        yield {"of": name, "shape": _bare(schema, schema.get("$defs", {}))}
+
+
+def _bare(schema: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_bare(inner, definitions) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _bare(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
+    kept = {name: inner for name, inner in schema.items() if name not in ("$defs", "description", "title")}
+    if isinstance(kept.get("properties"), dict):
+        kept["properties"] = {name: _bare(inner, definitions) for name, inner in schema["properties"].items()}
+    return {
+        name: inner if name == "properties" else _bare(inner, definitions) for name, inner in kept.items()
+    }
+
+
 def main() -> None:
-    """Append the samples that the file lacks."""
-    known = set()
-    if FILE.exists():
-        known = {json.loads(text)["sample"] for text in FILE.read_text("utf-8").splitlines()}
-    with FILE.open("ab") as file:
-        for sample in golden():
-            if sample.name not in known:
-                written = json.dumps(line(sample, encode(sample.event, sample.envelope)), ensure_ascii=True)
-                file.write(written.encode() + b"\n")
+    """Append what the files lack."""
+    samples = (line(sample, encode(sample.event, sample.envelope)) for sample in golden())
+    _append(FILE, "sample", samples)
+    _append(SHAPES, "of", shapes())
+
+
+def _append(path: Path, name: str, lines: Iterable[dict[str, Any]]) -> None:
+    known = {json.loads(text)[name] for text in path.read_bytes().splitlines()} if path.exists() else set()
+    with path.open("ab") as file:
+        for one in lines:
+            if one[name] not in known:
+                file.write(json.dumps(one, ensure_ascii=True).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from ledger.codec import columns, decode, encode, reencode
 from ledger.events import EVENTS
 from ledger.record import same_content
-from tests.record.golden_file import FILE, golden, line, typed
+from tests.record.golden_file import FILE, SHAPES, golden, line, shapes, typed
 from tests.vocabulary.models import STORED
 
 LINES: dict[str, dict[str, Any]] = {
@@ -107,6 +107,17 @@ def test_the_hash_and_the_columns_can_be_computed_without_the_ledger(name: str) 
         act,
         claim,
     )
+
+
+def test_what_an_event_may_hold_never_changes() -> None:
+    """One more field or choice would make records that an older program calls altered. It knows an event that
+    it cannot judge by the version alone, so whatever is added goes into a new version beside the old one.
+    """
+    written = {one["of"]: one["shape"] for one in map(json.loads, SHAPES.read_bytes().splitlines())}
+    now = {one["of"]: one["shape"] for one in json.loads(json.dumps(list(shapes())))}
+    assert set(written) == set(now)
+    for name, shape in written.items():
+        assert now[name] == shape, name
 
 
 def test_no_two_samples_state_the_same() -> None:

@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from ledger.codec import encode
 from ledger.events import EVENT_CLASSES, Event
@@ -82,8 +82,9 @@ def line(sample: Golden, row: Row) -> dict[str, Any]:
 def shapes() -> Iterator[dict[str, Any]]:
     """Say what each event, and what surrounds it, may hold: its schema without the words for people."""
     stored: dict[str, type[BaseModel]] = {f"{kind.name} {kind.version}": kind for kind in EVENT_CLASSES}
-    for name, kind in {**stored, "actor": Actor, "terms": TermsMark}.items():
-        schema = TypeAdapter(kind).json_schema()
+    stored |= {"actor": Actor, "terms": TermsMark}
+    for name, kind in stored.items():
+        schema = kind.model_json_schema()
         yield {"of": name, "shape": _bare(schema, schema.get("$defs", {}))}
 
 

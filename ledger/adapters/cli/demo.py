@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ledger.adapters.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
 
 HELP = """Show a ledger at work, in a few seconds.
 
@@ -44,11 +49,24 @@ def demo(
         folder = Path(tempfile.mkdtemp(prefix="intent-ledger-"))
     else:
         folder.mkdir(parents=True, exist_ok=True)
-    story = play(folder.absolute() / "demo.db")
+    with _waiting(screen):
+        story = play(folder.absolute() / "demo.db")
     if as_json:
         screen.document(facts(story))
     else:
         tell(story, screen, program=_program())
+
+
+@contextmanager
+def _waiting(screen: Screen) -> Iterator[None]:
+    """Say that something goes on, where somebody watches."""
+    if screen.as_json or not screen.is_watched:
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("An agent is at work and will be killed: a few seconds"):
+        yield
 
 
 def _program() -> str:

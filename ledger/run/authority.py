@@ -8,9 +8,10 @@ from decimal import Decimal
 from ledger.commands import GrantAuthority, RenewAuthority, RevokeAuthority
 from ledger.events import AuthorityGranted, AuthorityRenewed, AuthorityRevoked
 from ledger.record import Record
+from ledger.run.amounts import add_amounts, take_amounts
 from ledger.run.contract import Contract, Grant, by_id, states
 from ledger.run.decision import Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at
-from ledger.run.fold import Changes, add_amounts, placed, put, replaced, take_amounts
+from ledger.run.fold import Changes, placed, put, replaced
 
 Amounts = Mapping[str, Decimal] | None
 

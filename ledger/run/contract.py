@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from typing import Annotated, Literal, Protocol, TypeVar
-
-from pydantic import AfterValidator, PlainSerializer
+from typing import Literal, Protocol, TypeVar
 
 from ledger.events import (
     ApprovalAnswered,
@@ -29,10 +26,11 @@ from ledger.events import (
     ReviewSigned,
 )
 from ledger.record import FORMAT, TermsMark
+from ledger.run.amounts import Totals
+from ledger.run.resting import rested_on
 from ledger.values import (
     Amounts,
     Count,
-    FrozenMap,
     Id,
     Instant,
     Labels,
@@ -56,15 +54,6 @@ from ledger.values import (
 
 WINDOW = 64
 """How many of the latest messages, and of the observations nothing rests on, a contract holds."""
-
-Totals = Annotated[
-    dict[
-        str,
-        Annotated[Decimal, PlainSerializer(lambda value: f"{value:f}", return_type=str, when_used="json")],
-    ],
-    AfterValidator(lambda members: FrozenMap(sorted(members.items()))),
-]
-"""Sums of amounts by unit; they may have more digits than one amount."""
 
 
 class Goal(Value):
@@ -379,22 +368,6 @@ class Contract(Value):
         from ledger.run.prompt import render
 
         return render(self, now)
-
-
-def rested_on(contract: Contract) -> frozenset[str]:
-    """List the references that something open rests on or the next step needs."""
-    refs: set[str] = set(contract.goal.rests_on)
-    if contract.plan is not None:
-        for step in contract.plan.steps:
-            refs.update(step.rests_on)
-    for assumption in contract.assumptions:
-        if assumption.refuted is None:
-            refs.update(assumption.rests_on)
-    for effect in contract.effects:
-        refs.update(effect.rests_on)
-    if contract.cursor is not None:
-        refs.update(contract.cursor.needs)
-    return frozenset(refs)
 
 
 class Named(Protocol):

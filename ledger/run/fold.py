@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from decimal import Context, Decimal
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from ledger.events import Event
 from ledger.record import Record
 from ledger.run.contract import N
-from ledger.values import FrozenMap, Payload, Value
+from ledger.values import Payload, Value
 
 Changes = dict[str, Any]
 """Fields of the contract that an event replaces, with their new values."""
 
 V = TypeVar("V", bound=Value)
-
-# Enough digits for every sum of as many amounts as a run can have positions; what Python's own context would
-# round depends on the thread.
-_EXACT = Context(prec=120)
 
 _INLINE_CHARACTERS = 1024
 
@@ -51,31 +46,6 @@ def replaced(items: tuple[V, ...], old: V, new: V | None) -> tuple[V, ...]:
 def without(items: Iterable[V], *gone: V) -> tuple[V, ...]:
     """Leave out some members."""
     return tuple(item for item in items if not any(item is other for other in gone))
-
-
-def add_amounts(one: Mapping[str, Decimal] | None, other: Mapping[str, Decimal] | None) -> FrozenMap | None:
-    """Add amounts unit by unit."""
-    return _combined(one, other, 1)
-
-
-def take_amounts(one: Mapping[str, Decimal] | None, other: Mapping[str, Decimal] | None) -> FrozenMap | None:
-    """Subtract amounts unit by unit; nothing falls below zero, and units at zero go."""
-    return _combined(one, other, -1)
-
-
-def _combined(
-    one: Mapping[str, Decimal] | None, other: Mapping[str, Decimal] | None, sign: int
-) -> FrozenMap | None:
-    if not other:
-        return None if one is None else FrozenMap(one)
-    total = dict(one or {})
-    for unit, amount in other.items():
-        before = total.get(unit, Decimal(0))
-        after = _EXACT.add(before, amount) if sign > 0 else _EXACT.subtract(before, amount)
-        total[unit] = max(after, Decimal(0))
-        if sign < 0 and not total[unit]:
-            del total[unit]
-    return FrozenMap(sorted(total.items())) if total else None
 
 
 def brief(value: Payload) -> Payload:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ledger import events as e
-from ledger.run.contract import WINDOW, Assumption, Contract, Observation, rested_on
+from ledger.run.contract import WINDOW, Assumption, Contract, Observation
+from ledger.run.resting import rested_on
 
 RELEASING = frozenset(
     {

@@ -6,6 +6,7 @@ import itertools
 import os
 import resource
 import sqlite3
+import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -19,7 +20,6 @@ from typing import Any
 from ledger.errors import GuardMoved, PositionConflict, StoreUnavailable
 from ledger.stores.base import Guard, StreamAppend
 from ledger.stores.memory import MemoryStore
-from ledger.stores.scripts import migrations, queries
 from ledger.stores.sqlite import SQLiteStore
 from tests.stores.builder import TENANT, Spec, everything, ids, one, part
 from tests.stores.faults import Hooks
@@ -254,9 +254,9 @@ def fork_in_memory(reports: Connection) -> None:
 
 def open_as_nobody(path: Path, reports: Connection) -> None:
     """Open a file without being allowed everything, as root is; report the reason of the refusal."""
-    # Read before, for this user may not see where the interpreter is installed.
-    assert queries("sqlite")
-    assert migrations("sqlite")
+    # Everything is imported before: this user may not see where the interpreter is installed.
+    with tempfile.TemporaryDirectory() as folder:
+        SQLiteStore(Path(folder) / "other.db").close()
     if os.getuid() == 0:
         os.setgid(65534)
         os.setuid(65534)

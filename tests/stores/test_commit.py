@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 import signal
@@ -274,12 +275,15 @@ class Storm:
         self._armed = False
 
     def __enter__(self) -> Storm:
+        # A callback of the collector would swallow an interrupt, and warn of it.
+        gc.disable()
         self._before = signal.signal(signal.SIGALRM, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._before)
+        gc.enable()
 
     def attempt(self, call: Callable[[], object]) -> bool:
         """Make a call; True where it came to its end before the interrupt."""

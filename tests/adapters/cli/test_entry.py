@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sqlite3
 import subprocess
 from contextlib import closing
@@ -19,6 +20,7 @@ from ledger.adapters.cli.verdict import CODES
 from ledger.errors import ChainBroken, InvalidInput, LedgerError, RunNotFound, StoreBusy
 from tests.adapters.cli.command import PROGRAM, environment, run
 from tests.adapters.cli.conftest import Call
+from tests.conftest import ROOT
 
 VERBS = ("demo", "import", "runs", "contract", "log", "verify", "schema", "migrate", "doctor")
 READERS = (
@@ -35,6 +37,11 @@ READERS = (
 def test_no_two_endings_share_a_code() -> None:
     assert len(set(Exit)) == len(Exit.__members__)
     assert sorted(CODES.values()) == [Exit.FINE, Exit.BAD_NEWS, Exit.CANNOT_TELL]
+
+
+def test_the_codes_are_documented_in_one_place() -> None:
+    table = (ROOT / "docs/how-to/cli.md").read_text().partition("## Exit codes")[2].partition("##")[0]
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == sorted(Exit)
 
 
 # --- help --------------------------------------------------------------------------------------------

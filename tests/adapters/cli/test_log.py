@@ -78,8 +78,11 @@ def test_a_terminal_shows_each_event_on_lines_of_its_own(good: Path) -> None:
     assert '       "Refund order 17, tell the customer"\n' in out
 
 
-def test_a_record_that_was_altered_is_bad_news(call: Call, good: Path, alter: Alter) -> None:
-    alter(good, RAISE_THE_LIMIT)
+@pytest.mark.parametrize(
+    "statement", [RAISE_THE_LIMIT, "UPDATE events SET record = CAST(record AS TEXT) WHERE position = 2"]
+)
+def test_a_record_that_was_altered_is_bad_news(call: Call, good: Path, alter: Alter, statement: str) -> None:
+    alter(good, statement)
     for verb in ("log", "contract"):
         answer = call(verb, "refund-17", "--ledger", good, "--json")
         assert answer.code == 1

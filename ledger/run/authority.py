@@ -17,9 +17,9 @@ Amounts = Mapping[str, Decimal] | None
 
 
 def granted(contract: Contract, event: AuthorityGranted, record: Record) -> Changes:
-    """The grant is in force, with nothing spent or reserved."""
+    """The grant is in force, with nothing spent or reserved; from the first one on each act needs one."""
     view = placed(Grant, event, record, renewed_at=None, reserved=None, spent=None)
-    return {"grants": put(contract.grants, view)}
+    return {"authority_needed": True, "grants": put(contract.grants, view)}
 
 
 def renewed(contract: Contract, event: AuthorityRenewed, record: Record) -> Changes:
@@ -40,7 +40,7 @@ def renewed(contract: Contract, event: AuthorityRenewed, record: Record) -> Chan
 
 
 def revoked(contract: Contract, event: AuthorityRevoked, record: Record) -> Changes:
-    """The grant is gone."""
+    """The grant is gone. That it was once given is not: revoking the last one frees no act."""
     return {"grants": tuple(item for item in contract.grants if item.id != event.id)}
 
 

@@ -89,7 +89,9 @@ def accept(contract: Contract, command: AcceptConstraint, given: Given) -> Decis
     old = by_id(contract.constraints, command.id)
     event = _acceptance(command, source, old, given)
     if old is not None:
-        same = states(old, event, but=_FOUND_OUT) and _same_source(old, event)
+        # Who does not say who accepts it says nothing else than whoever accepted it first.
+        found_out = _FOUND_OUT if command.accepted_by is not None else _FOUND_OUT | {"accepted_by"}
+        same = states(old, event, but=found_out) and _same_source(old, event)
         # What was only claimed may since have been published: who names a change means to state that.
         if same and (command.change is None or old.published == event.published):
             return stands_at(old.position)

@@ -290,6 +290,8 @@ class Contract(Value):
     assumptions: tuple[Assumption, ...] = ()
     at: Instant
     """Time of the last event."""
+    authority_needed: bool = False
+    """A grant was once given: from then on each act needs one in force, also after the last one ended."""
     closed: Closing | None = None
     constraints: tuple[Constraint, ...] = ()
     cursor: Cursor | None = None

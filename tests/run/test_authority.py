@@ -107,6 +107,14 @@ def test_a_revoked_grant_is_gone_and_its_id_is_free() -> None:
     assert history.also(renewed(session="s-2"), BOUND).contract.grants[0].session == "s-1"
 
 
+def test_revoking_the_last_grant_does_not_make_authority_needless() -> None:
+    assert given(x.opened()).contract.authority_needed is False
+    granted = given(x.opened(), BOUND)
+    assert granted.contract.authority_needed is True
+    revoked = granted.also(e.AuthorityRevoked(by="agent:refunds", id="refunds", reason="in the way"))
+    assert (revoked.contract.grants, revoked.contract.authority_needed) == ((), True)
+
+
 # --- reserving and spending --------------------------------------------------------------------
 
 ACTING = given(x.opened(), BOUND, x.intended(authority=("refunds",), reserved=x.EUR_10), x.started())

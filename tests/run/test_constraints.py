@@ -87,6 +87,12 @@ def test_an_equal_acceptance_stands_and_another_under_its_id_is_refused() -> Non
         history.when(other).then_refused("id_in_use", position=2)
 
 
+def test_another_actor_who_names_nobody_else_repeats_what_was_accepted() -> None:
+    history = OPENED.also(x.accepted()).by("service:elsewhere")
+    history.when(x.accept()).then_stands_at(2)
+    history.when(x.accept(accepted_by="service:elsewhere")).then_refused("id_in_use", position=2)
+
+
 # --- superseding and withdrawing ---------------------------------------------------------------
 
 

@@ -227,11 +227,17 @@ def test_the_difference_is_shown_where_it_is(ledger: Ledger) -> None:
 
 def test_other_declarations_of_tools_that_tell_it_differently_are_refused(ledger: Ledger) -> None:
     imported(ledger, *TALK)
-    (row,) = import_transcripts(ledger, [line("r", TALK)]).rows
-    assert (row.verdict, row.code, row.message) == ("refused", "diverges", 3)
-    assert row.found == "effect.intended of 'look'"
-    assert row.problem is not None
-    assert "tools" in row.problem
+    import_transcripts(ledger, [line("bare", TALK)])
+    (undeclared,) = import_transcripts(ledger, [line("r", TALK)]).rows
+    declared = imported(ledger, *TALK, id="bare")
+    for row in (undeclared, declared):
+        # The call is what is told differently, whichever way round; it stands in the third message.
+        assert (row.verdict, row.code, row.message) == ("refused", "diverges", 3)
+        assert row.problem is not None
+        assert "tools" in row.problem
+    call = "effect.intended of 'look'"
+    assert (undeclared.found, declared.stored) == (call, call)
+    assert undeclared.stored == declared.found == "message.recorded '4'"
 
 
 def test_declarations_that_tell_it_alike_may_change(ledger: Ledger, tmp_path: Path) -> None:
@@ -345,6 +351,18 @@ def test_a_source_that_others_own_publishes_nothing_for_an_import(ledger: Ledger
     assert (report.sources, report.added) == (0, 1)
     assert [c.published for c in ledger.contract("r").constraints] == [False, False]
     assert ledger.source(SOURCE).state.revision is None
+
+
+def test_what_others_published_in_a_documents_name_is_left_as_it_is(ledger: Ledger) -> None:
+    published = read_document(POLICY).constraints[:1]
+    ledger.source(SOURCE).publish("by hand", published)
+    assert import_transcripts(ledger, [line("r", TALK), line("q", [system(), user("go")])]).sources == 0
+    assert [c.published for c in ledger.contract("r").constraints] == [True, False]
+    assert ledger.source(SOURCE).state.revision == "by hand"
+    ledger.source(SOURCE).publish("all of it", read_document(POLICY).constraints)
+    assert import_transcripts(ledger, [line("s", TALK)]).sources == 0
+    assert [c.published for c in ledger.contract("s").constraints] == [True, True]
+    assert ledger.source(SOURCE).state.revision == "all of it"
 
 
 # --- races and cuts ----------------------------------------------------------------------------

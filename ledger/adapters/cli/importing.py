@@ -122,8 +122,7 @@ def _show_problem(screen: Screen, row: ImportedRun) -> None:
     from ledger.adapters.cli.words import quoted
 
     run = "" if row.run is None else f", run {quoted(row.run)}"
-    message = "" if row.message is None else f", message {row.message}"
-    screen.entry(f"{row.verdict}: line {row.line}{run}{message}: {row.problem}", hang=2)
+    screen.entry(f"{row.verdict}: line {row.line}{run}: {row.problem}", hang=2)
     if row.stored is not None:
         screen.entry(f"stored: {row.stored}", indent=4, hang=2)
     if row.found is not None:

@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 
 from ledger import Actor, Contract, Page, open_ledger
 from ledger.adapters.demo import worker
-from ledger.adapters.transcripts import import_transcripts, sample_path
+from ledger.adapters.transcripts import import_transcripts, sample_path, sample_tools_path
 from ledger.application.ledger import Ledger
 from ledger.application.verifying import verify
 from ledger.errors import StoreError
@@ -62,7 +62,7 @@ def play(path: Path) -> Story:
     if path.exists():
         raise StoreError(f"{path} exists: name another folder, or none for a new one", path=str(path))
     with open_ledger(path, actor=Actor("human:kim")) as ledger:
-        import_transcripts(ledger, sample_path())
+        import_transcripts(ledger, sample_path(), tools=sample_tools_path())
         ledger.source(worker.POLICY).publish(worker.REVISION, worker.RULES, by="human:kim")
         killed = _kill_an_agent(path)
         reader, stands_at = _read_elsewhere(path, killed.last.position)

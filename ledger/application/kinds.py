@@ -35,15 +35,19 @@ def load_contract(edge: Edge, run: str, *, upto: int | None = None) -> Found[Con
         except ValidationError:
             # A snapshot is never more than a shortcut: one that cannot be read is as good as none.
             tail = edge.store.read(edge.tenant, run, upto=upto)
-            return Found(replay(_chain(tail, run, 0, ZERO_HASH)))
+            return Found(replay(_chain(edge, tail, run, 0, ZERO_HASH)))
     at = 0 if contract is None else contract.position
     prev = ZERO_HASH if contract is None else bytes.fromhex(contract.hash)
-    return Found(replay(_chain(loaded.tail, run, at, prev), contract), at, size)
+    return Found(replay(_chain(edge, loaded.tail, run, at, prev), contract), at, size)
 
 
-def _chain(rows: Sequence[StoredRow], run: str, after: int, prev: bytes) -> Iterator[Record]:
+def _chain(edge: Edge, rows: Sequence[StoredRow], run: str, after: int, prev: bytes) -> Iterator[Record]:
     return decode_chain(
-        ((row.position, row.hash, row.record) for row in rows), run=run, after=after, prev=prev
+        ((row.position, row.hash, row.record) for row in rows),
+        run=run,
+        after=after,
+        prev=prev,
+        tenant=edge.tenant,
     )
 
 
@@ -74,7 +78,8 @@ def _run_prior(edge: Edge, run: str, contract: Contract | None, command: Command
     rows = edge.store.find(edge.tenant, key=digest, limit=1)
     if not rows:
         return None
-    return decode(rows[0].record, rows[0].hash, run=rows[0].stream, position=rows[0].position)
+    row = rows[0]
+    return decode(row.record, row.hash, run=row.stream, position=row.position, tenant=edge.tenant)
 
 
 RUN: Kind[Contract | None] = Kind(
@@ -90,7 +95,7 @@ RUN: Kind[Contract | None] = Kind(
 def load_source(edge: Edge, stream: str) -> Found[SourceState]:
     """Read what a source publishes; a source nobody opened stands at position 0."""
     state = SourceState(stream.removeprefix(PREFIX))
-    for record in _chain(edge.store.read(edge.tenant, stream), stream, 0, ZERO_HASH):
+    for record in _chain(edge, edge.store.read(edge.tenant, stream), stream, 0, ZERO_HASH):
         state = evolve_source(state, record)
     return Found(state)
 

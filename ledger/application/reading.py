@@ -38,7 +38,7 @@ def records_of(
         rows = edge.store.read(edge.tenant, stream, after=after, upto=upto, limit=size)
         places = {row.position: row.gid for row in rows}
         chain = ((row.position, row.hash, row.record) for row in rows)
-        for record in decode_chain(chain, run=stream, after=after, prev=prev):
+        for record in decode_chain(chain, run=stream, after=after, prev=prev, tenant=edge.tenant):
             yield record._replace(global_position=places[record.position])
             prev = record.hash
         if len(rows) < size:
@@ -166,5 +166,5 @@ def _value(payload: Payload, contents: dict[bytes, bytes]) -> Any:
 
 
 def _decoded(row: StoredRow) -> Record:
-    record = decode(row.record, row.hash, run=row.stream, position=row.position)
+    record = decode(row.record, row.hash, run=row.stream, position=row.position, tenant=row.tenant)
     return record._replace(global_position=row.gid)

@@ -145,7 +145,15 @@ class Stream(Generic[S]):
                 return []
             rows = self.edge.store.read(self.edge.tenant, self.name, after=head.position)
             chain = ((row.position, row.hash, row.record) for row in rows)
-            records = list(decode_chain(chain, run=self.name, after=head.position, prev=head.hash))
+            records = list(
+                decode_chain(
+                    chain,
+                    run=self.name,
+                    after=head.position,
+                    prev=head.hash,
+                    tenant=self.edge.tenant,
+                )
+            )
             state = self._state
             for record in records:
                 state = self._kind.evolve(state, record)

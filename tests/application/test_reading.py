@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from ledger import Ledger, RunQuery, open_ledger
 from ledger.application.stream import SNAPSHOT_EVERY
-from ledger.errors import InvalidInput, NotFound, RunNotFound
-from ledger.stores.base import FullStore, SnapshotRow
+from ledger.errors import ChainBroken, InvalidInput, NotFound, RunNotFound
+from ledger.record import ZERO_HASH, Row
+from ledger.stores.base import Append, FullStore, SnapshotRow, StreamAppend
 from tests.application.conftest import OpenLedger, SetClock
 
 
@@ -368,3 +369,20 @@ def test_a_moment_in_any_zone_is_the_same_moment(ledger: Ledger, clock: SetClock
     ledger.open_run("r", "goal")
     there = clock.now.astimezone(timezone(timedelta(hours=5, minutes=30)))
     assert ledger.contract("r", at=there).at == datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
+
+
+def test_a_run_copied_from_another_tenant_is_not_taken_for_ones_own(
+    store: FullStore, open_on: OpenLedger
+) -> None:
+    theirs = open_on("acme").open_run("r", "their goal")
+    theirs.move("pay")
+    rows = store.read("acme", "r")
+    copies = tuple(Row(r.position, "", r.hash, r.key, r.act, r.claim, r.record) for r in rows)
+    store.append(Append("evil", (StreamAppend("r", 0, ZERO_HASH, copies),)))
+    for ask in (
+        lambda: open_on("evil").contract("r"),
+        lambda: list(open_on("evil").log("r")),
+        lambda: list(open_on("evil").follow()),
+    ):
+        with pytest.raises(ChainBroken):
+            ask()

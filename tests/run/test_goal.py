@@ -67,7 +67,9 @@ def test_a_plan_that_was_never_committed_cannot_be_revised() -> None:
 
 def test_a_plan_names_every_step_once() -> None:
     twins = (LOOK, PAY, LOOK)
-    given(x.opened()).when(CommitPlan(steps=twins)).then_refused("id_in_use")
+    decided = given(x.opened()).when(CommitPlan(steps=twins))
+    decided.then_refused("id_in_use", position=None)
+    assert decided.decision.evidence == {"kind": "step", "id": "look"}  # type: ignore[union-attr]
     given(x.opened(), e.PlanCommitted(steps=(PAY,))).when(
         RevisePlan(reason="more", steps=twins)
     ).then_refused("id_in_use")

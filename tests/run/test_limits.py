@@ -7,10 +7,19 @@ from datetime import timedelta
 import pytest
 
 from ledger import events as e
-from ledger.commands import CloseRun, MakeAssumption, MoveCursor, RefuteAssumption, ReviseGoal, SuspendRun
-from ledger.run.limits import after_refusals
+from ledger.commands import (
+    ClaimEffect,
+    CloseRun,
+    MakeAssumption,
+    MoveCursor,
+    RefuteAssumption,
+    ReviseGoal,
+    SuspendRun,
+)
+from ledger.run.decision import Given
+from ledger.run.limits import after_refusals, beyond
 from ledger.testing import START, given
-from ledger.values import Limits, Outcome
+from ledger.values import Actor, Limits, Outcome
 from tests.run import examples as x
 
 REFUSED = e.EffectRefused(rule="off_plan", tool="mail")
@@ -72,6 +81,18 @@ def test_after_the_wall_time_remedies_reports_and_the_wish_to_stop_are_admitted(
 def test_a_repeat_after_the_wall_time_is_told_where_it_stands() -> None:
     late = WALL.also(e.AssumptionMade(id="a", text="one")).later(hours=1)
     late.when(MakeAssumption(id="a", text="one")).then_stands_at(2)
+
+
+@pytest.mark.parametrize(("intended", "stops"), [(1, False), (2, True), (3, True)])
+def test_an_effect_beyond_the_limit_is_refused_before_its_own_rule(intended: int, stops: bool) -> None:
+    history = given(x.opened(limits=Limits(effects=2)), *[x.intended()] * intended)
+    asked = Given(actor=Actor("service:test"), now=START, run="run-1")
+    refusal = beyond(history.contract, x.example(ClaimEffect), asked)
+    assert (refusal is not None) is stops
+    assert beyond(history.contract, MoveCursor(node="a"), asked) is None
+    if refusal is not None:
+        assert (refusal.rule, refusal.evidence) == ("run_is_held", {"limit": "effects"})
+        assert refusal.events == (suspended("effects", "the run was given 2 effects, which are intended"),)
 
 
 def test_intended_effects_are_counted_each_attempt_alike() -> None:

@@ -55,6 +55,11 @@ def test_seen_again_later_it_is_another_one_in_the_place_of_the_first() -> None:
     assert history.contract.observations[1].observed_at == later
 
 
+def test_of_two_seen_at_the_same_moment_the_one_told_last_counts() -> None:
+    told = given(x.opened(), x.observed(), x.observed(value=Payload(json_text="2"))).contract
+    assert [(seen.position, seen.value.json_text) for seen in told.observations] == [(3, "2")]
+
+
 def test_what_was_seen_earlier_and_told_later_does_not_replace_what_is_newer() -> None:
     history = given(x.opened(), x.observed(value=Payload(json_text="2")))
     early = START - timedelta(hours=1)

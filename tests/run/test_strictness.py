@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given as draws
 
 from ledger.events import ConstraintAccepted
 from ledger.run.strictness import is_as_strict
 from ledger.testing import START
 from ledger.values import Operator, Predicate, Rule
 from tests.run import examples as x
+from tests.strategies import of
 
 
 def needs(operator: Operator, value: str | None, path: str = "/amount") -> Rule:
@@ -72,6 +74,19 @@ LAXER = [
 @pytest.mark.parametrize(("new", "old"), STRICTER)
 def test_it_binds_as_much(new: Rule | None, old: Rule | None) -> None:
     assert is_as_strict(x.accepted(rule=new), x.accepted(rule=old))
+
+
+@draws(rule=of(Rule), other=of(Rule))
+def test_every_rule_binds_as_much_as_itself_and_as_part_of_itself(rule: Rule, other: Rule) -> None:
+    assert is_as_strict(x.accepted(rule=rule), x.accepted(rule=rule))
+    more = rule.model_copy(
+        update={
+            "deny": (*rule.deny, *other.deny),
+            "needs_approval": rule.needs_approval or other.needs_approval,
+            "require": (*other.require, *rule.require),
+        }
+    )
+    assert is_as_strict(x.accepted(rule=more), x.accepted(rule=rule))
 
 
 @pytest.mark.parametrize(("new", "old"), LAXER)

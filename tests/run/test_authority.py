@@ -163,6 +163,23 @@ def test_another_attempt_reserves_once() -> None:
     assert the_grant(ACTING.also(unknown, again, x.started(attempt=2))).reserved == {"EUR": Decimal(12)}
 
 
+def test_two_effects_in_flight_are_reserved_and_settled_each_for_itself() -> None:
+    both = ACTING.also(
+        x.intended(x.TWO, authority=("refunds",), reserved={"EUR": Decimal(12)}), x.started(x.TWO)
+    )
+    assert the_grant(both).reserved == {"EUR": Decimal(22)}
+    settled = both.also(e.EffectSucceeded(key=x.ONE, attempt=1, cost={"EUR": Decimal(9)}))
+    assert (the_grant(settled).reserved, the_grant(settled).spent) == (
+        {"EUR": Decimal(12)},
+        {"EUR": Decimal(9)},
+    )
+
+
+def test_what_cost_nothing_is_known_to_have_cost_nothing() -> None:
+    free = {"EUR": Decimal(0)}
+    assert the_grant(ACTING.also(e.EffectSucceeded(key=x.ONE, attempt=1, cost=free))).spent == free
+
+
 def test_sums_are_exact_however_long_and_whatever_the_thread_computes_with() -> None:
     small, large = Decimal("0." + "0" * 37 + "1"), Decimal("9" * 40)
     history = given(x.opened(), BOUND)

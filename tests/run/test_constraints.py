@@ -211,8 +211,12 @@ def test_what_the_source_withdrew_is_refused_even_as_a_repeat(withdrawal: e.Even
     for history in (OPENED, OPENED.also(accepted)):
         decided = history.beside(moved).when(x.accept(source=REFUNDS))
         decided.then_refused("contract_changed")
-        assert decided.decision.evidence["change"] == "withdrawn"  # type: ignore[union-attr]
-        assert decided.decision.evidence["source_position"] == 2  # type: ignore[union-attr]
+        assert decided.decision.evidence == {  # type: ignore[union-attr]
+            "source": "policy:refunds",
+            "id": "limit-100",
+            "source_position": 2,
+            "change": "withdrawn",
+        }
 
 
 def test_what_is_published_again_after_a_withdrawal_is_accepted_again() -> None:
@@ -229,7 +233,13 @@ def test_who_names_a_revision_that_is_behind_is_told_when_the_words_changed() ->
     moved = OPENED.beside(publishing(REWORDED))
     decided = moved.when(x.accept(source=x.POLICY))
     decided.then_refused("contract_changed")
-    assert decided.decision.evidence["change"] == "reworded"  # type: ignore[union-attr]
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "id": "limit-100",
+        "source_position": 2,
+        "revision": "5",
+        "change": "reworded",
+    }
     moved.when(x.accept(text="Never more than 50 EUR", source=x.POLICY)).then(
         x.accepted(text="Never more than 50 EUR", source=x.POLICY, source_position=2, published=True)
     )
@@ -344,17 +354,36 @@ def test_a_source_that_no_constraint_comes_from_or_that_nobody_opened_cannot_be_
 
 def test_who_read_another_revision_than_the_present_one_is_told() -> None:
     moved = FOLLOWING.beside(publishing(e.SourceRevised(revision="5")))
-    command = ACKNOWLEDGE.model_copy(update={"source": x.POLICY})
-    moved.when(command).then_refused("contract_changed")
+    decided = moved.when(ACKNOWLEDGE.model_copy(update={"source": x.POLICY}))
+    decided.then_refused("contract_changed", position=None)
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "revision": "5",
+        "source_position": 2,
+    }
 
 
 def test_a_withdrawal_cannot_be_acknowledged_away() -> None:
-    FOLLOWING.beside(publishing(WITHDRAWN)).when(ACKNOWLEDGE).then_refused("contract_changed", position=2)
+    decided = FOLLOWING.beside(publishing(WITHDRAWN)).when(ACKNOWLEDGE)
+    decided.then_refused("contract_changed", position=2)
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "id": "limit-100",
+        "source_position": 2,
+        "change": "withdrawn",
+    }
 
 
 def test_a_person_may_let_old_words_stand_and_an_agent_may_not() -> None:
     moved = FOLLOWING.beside(publishing(REWORDED))
-    moved.by("agent:refunds").when(ACKNOWLEDGE).then_refused("not_for_agents", position=2)
+    decided = moved.by("agent:refunds").when(ACKNOWLEDGE)
+    decided.then_refused("not_for_agents", position=2)
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "id": "limit-100",
+        "source_position": 2,
+        "change": "reworded",
+    }
     event = e.RevisionAcknowledged(
         by="human:kim", reason="read it", source=Source("policy", "refunds", revision="5"), source_position=2
     )

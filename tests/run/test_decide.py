@@ -9,10 +9,16 @@ from ledger.commands import (
     AcceptConstraint,
     CloseRun,
     Command,
+    CommitPlan,
+    ForkRun,
+    MoveCursor,
     OpenRun,
     ReconcileEffect,
+    RenewAuthority,
     ResumeRun,
+    SignReview,
     SuspendRun,
+    WithdrawConstraint,
     forbidden_to_agents,
 )
 from ledger.errors import RULES as REFUSED
@@ -21,8 +27,8 @@ from ledger.run.contract import Contract
 from ledger.run.decide import RULES, may_refuse, may_yield
 from ledger.run.decision import Admitted, Refusal
 from ledger.run.sources import SOURCE_RULES
-from ledger.testing import History, given, given_source
-from ledger.values import Actor, Change, Outcome
+from ledger.testing import START, History, given, given_source
+from ledger.values import Actor, Change, Outcome, Step
 from tests.run import examples as x
 
 ON_RUNS = [kind for kind in COMMAND_CLASSES if kind.stream == "run" and kind is not OpenRun]
@@ -174,6 +180,37 @@ def test_a_closed_run_is_closed_again_only_by_the_same_words() -> None:
         CloseRun(outcome=Outcome.FAILED, by="human:kim"),
     ):
         closed.when(other).then_refused("run_is_closed", position=2)
+
+
+EVIDENCE: list[tuple[History[Contract | None], Command, int | None, dict[str, object]]] = [
+    (given(), MoveCursor(node="a"), None, {"run": "run-1"}),
+    (x.RICH.by("agent:a"), x.example(SignReview), None, {"command": "review.sign", "actor": "agent:a"}),
+    (x.RICH, x.example(ForkRun), None, {"command": "run.fork"}),
+    (x.RICH.also(x.SUSPENDED, x.RESUMED), MoveCursor(node="a"), 1, {"incarnation": 1, "present": 2}),
+    (x.RICH.also(x.CLOSED), MoveCursor(node="a"), None, {"outcome": "failed"}),
+    (x.RICH.also(x.HELD), MoveCursor(node="a"), None, {"verdict": "replan"}),
+    (x.RICH.also(x.SUSPENDED), MoveCursor(node="a"), None, {"cause": "asked"}),
+    (x.RICH, OpenRun(goal="else"), None, {"run": "run-1", "status": "open"}),
+    (x.RICH, x.accept(text="else"), None, {"kind": "constraint", "id": "limit-100"}),
+    (x.RICH, WithdrawConstraint(by="human:kim", id="a", reason="r"), None, {"kind": "constraint", "id": "a"}),
+    (x.RICH, CommitPlan(steps=(Step(name="a"),)), None, {"kind": "plan"}),
+    (
+        x.RICH,
+        RenewAuthority(by="human:kim", id="refunds", expires_at=START),
+        None,
+        {"kind": "grant", "id": "refunds"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("history", "command", "incarnation", "evidence"), EVIDENCE)
+def test_a_refusal_carries_its_evidence_as_plain_values(
+    history: History[Contract | None], command: Command, incarnation: int | None, evidence: dict[str, object]
+) -> None:
+    decision = history.when(command, incarnation=incarnation).decision
+    assert isinstance(decision, Refusal)
+    assert decision.evidence == evidence
+    assert all(type(value) in (str, int) for value in decision.evidence.values())
 
 
 # --- what is declared --------------------------------------------------------------------------

@@ -47,7 +47,13 @@ COMMANDS = [publish(LIMIT), withdraw(by="human:pat")]
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_only_owners_publish_and_withdraw(command: PublishRevision | WithdrawAtSource) -> None:
     owned = OWNED.also(x.published(LIMIT, revision="4"))
-    owned.when(command).then_refused("authority_exceeded", position=1)
+    decided = owned.when(command)
+    decided.then_refused("authority_exceeded", position=1)
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "owners": ["human:kim", "human:lee"],
+        "who": [getattr(command, "by", None) or "service:test"],
+    }
     claimed = command.model_copy(update={"by": "human:kim"})
     assert len(owned.when(claimed).after.records) == 3
     assert len(owned.by("human:lee").when(publish(LIMIT)).after.records) == 3
@@ -118,7 +124,7 @@ def test_untouched_items_keep_their_place() -> None:
 def test_what_is_left_out_must_be_confirmed_by_name() -> None:
     decided = FOUR.when(publish(LIMIT))
     decided.then_refused("contract_changed", position=1)
-    assert decided.decision.evidence["omitted"] == ["kind"]  # type: ignore[union-attr]
+    assert decided.decision.evidence == {"source": "policy:refunds", "omitted": ["kind"]}  # type: ignore[union-attr]
     FOUR.when(publish(LIMIT, withdraw=("kind",))).then(e.SourceRevised(revision="5", withdrawn=("kind",)))
 
 

@@ -8,8 +8,11 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
+from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 from pydantic.fields import FieldInfo
 
@@ -202,8 +205,21 @@ def _with_words(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
 def _parts() -> list[type[Value]]:
     """Find the values that events are made of, in the order in which their modules state them."""
     shared: list[type[Value]] = [e.Parent, e.Reason, e.InheritedEffect, e.Dropped, e.GrantOrigin]
-    own = [kind for kind in vars(values).values() if inspect.isclass(kind) and issubclass(kind, Value)]
+    own = [
+        kind
+        for module in _value_modules()
+        for kind in vars(module).values()
+        if inspect.isclass(kind) and issubclass(kind, Value) and kind.__module__ == module.__name__
+    ]
     return [*shared, *(kind for kind in own if kind is not Value)]
+
+
+def _value_modules() -> list[ModuleType]:
+    """List the modules of `ledger.values`, in the order in which the package names them."""
+    homes = dict.fromkeys(
+        node.module for node in ast.parse(inspect.getsource(values)).body if isinstance(node, ast.ImportFrom)
+    )
+    return [import_module(home) for home in homes if home is not None]
 
 
 def _part(kind: type[Value]) -> str:
@@ -212,10 +228,11 @@ def _part(kind: type[Value]) -> str:
 
 def _aliases() -> Iterator[tuple[str, ...]]:
     """List the named kinds of `ledger.values`, and the closed choices."""
-    for name, words in _with_words(ast.parse(inspect.getsource(values)).body):
-        if not name.isupper():
-            yield name, words
-    for kind in vars(values).values():
+    for module in _value_modules():
+        for name, words in _with_words(ast.parse(inspect.getsource(module)).body):
+            if not name.isupper():
+                yield name, words
+    for kind in map(partial(getattr, values), values.__all__):
         if inspect.isclass(kind) and issubclass(kind, StrEnum) and kind is not StrEnum:
             choices = ", ".join(f"`{choice.value}`" for choice in kind)
             yield kind.__name__, f"{_first(kind)} One of {choices}."

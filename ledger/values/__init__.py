@@ -1,0 +1,125 @@
+"""The values that events and commands are made of: ids, parties, times, amounts, JSON carried as text.
+
+Everything here is validated when it is made and frozen from then on. Ids are kept byte for byte: two ids
+that look alike but differ in bytes are two ids, and none is ever trimmed, folded or normalised.
+"""
+
+from ledger.values.amounts import (
+    MAX_DIGITS,
+    Amount,
+)
+from ledger.values.base import (
+    Value,
+)
+from ledger.values.choices import (
+    Change,
+    Outcome,
+    Recovery,
+    Verdict,
+)
+from ledger.values.ids import (
+    MAX_ID_LENGTH,
+    PRINCIPAL_KINDS,
+    REF_KINDS,
+    Id,
+    Party,
+    Principal,
+    Ref,
+    RunId,
+    Sha256,
+    Text,
+    check_id,
+    check_name,
+)
+from ledger.values.maps import (
+    Amounts,
+    Counts,
+    FrozenMap,
+    Labels,
+)
+from ledger.values.numbers import (
+    AtLeastOne,
+    Count,
+    Flag,
+    Position,
+    Seconds,
+)
+from ledger.values.parties import (
+    Actor,
+    Source,
+    SourceId,
+)
+from ledger.values.parts import (
+    Branch,
+    ErrorSaid,
+    Published,
+    Step,
+)
+from ledger.values.payloads import (
+    CanonicalJson,
+    Payload,
+)
+from ledger.values.rules import (
+    Operator,
+    Predicate,
+    Rule,
+)
+from ledger.values.runtime import (
+    Limits,
+    Runtime,
+)
+from ledger.values.times import (
+    Instant,
+    read_time,
+    utc,
+    write_time,
+)
+
+__all__ = [
+    "MAX_DIGITS",
+    "MAX_ID_LENGTH",
+    "PRINCIPAL_KINDS",
+    "REF_KINDS",
+    "Actor",
+    "Amount",
+    "Amounts",
+    "AtLeastOne",
+    "Branch",
+    "CanonicalJson",
+    "Change",
+    "Count",
+    "Counts",
+    "ErrorSaid",
+    "Flag",
+    "FrozenMap",
+    "Id",
+    "Instant",
+    "Labels",
+    "Limits",
+    "Operator",
+    "Outcome",
+    "Party",
+    "Payload",
+    "Position",
+    "Predicate",
+    "Principal",
+    "Published",
+    "Recovery",
+    "Ref",
+    "Rule",
+    "RunId",
+    "Runtime",
+    "Seconds",
+    "Sha256",
+    "Source",
+    "SourceId",
+    "Step",
+    "Text",
+    "Value",
+    "Verdict",
+    "check_id",
+    "check_name",
+    "read_time",
+    "utc",
+    "write_time",
+]

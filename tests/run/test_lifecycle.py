@@ -65,6 +65,14 @@ def test_opening_again_with_other_content_is_refused(other: OpenRun) -> None:
     given(x.opened()).when(other).then_refused("run_exists", position=1)
 
 
+@pytest.mark.parametrize("stopped", [x.SUSPENDED, x.HELD, x.CLOSED], ids=lambda event: event.name)
+def test_a_run_that_stopped_exists_all_the_same(stopped: e.Event) -> None:
+    history = given(x.opened(), stopped)
+    decided = history.when(OpenRun(goal="Refund order 17"), incarnation=1)
+    decided.then_refused("run_exists", position=1)
+    assert decided.decision.evidence == {"run": "run-1", "status": history.contract.status}  # type: ignore[union-attr]
+
+
 def test_a_run_that_succeeds_another_is_not_reopened_by_its_goal() -> None:
     successor = given(x.SUCCESSOR_EVENTS[0])
     successor.when(OpenRun(goal="Refund order 17")).then_refused("run_exists", position=1)

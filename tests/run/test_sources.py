@@ -153,7 +153,9 @@ def test_a_revision_is_published_with_one_content(other: PublishRevision) -> Non
 
 
 def test_a_revision_names_every_constraint_once() -> None:
-    FOUR.when(publish(LIMIT, KIND, LIMIT)).then_refused("id_in_use", position=None)
+    decided = FOUR.when(publish(KIND, LIMIT, LIMIT))
+    decided.then_refused("id_in_use", position=None)
+    assert decided.decision.evidence == {"kind": "constraint", "id": "limit-100"}  # type: ignore[union-attr]
 
 
 def test_an_empty_revision_withdraws_all_once_confirmed() -> None:

@@ -9,10 +9,11 @@ from pydantic import ValidationError
 from ledger.application.edge import Edge
 from ledger.application.stream import NOWHERE, Found, Head, Kind
 from ledger.codec import decode, decode_chain, message_digest, observation_digest
-from ledger.commands import Command, InvalidateObservation, RecordMessage
+from ledger.commands import Command, InvalidateObservation, RecordMessage, RecordObservation
 from ledger.record import ZERO_HASH, Record
-from ledger.run.contract import Contract, by_id
+from ledger.run.contract import WINDOW, Contract, by_id
 from ledger.run.decide import decide
+from ledger.run.observations import find as find_observation
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
 from ledger.run.state import FOLD, evolve, replay
 from ledger.stores.base import SnapshotRow
@@ -71,7 +72,9 @@ def _run_prior(edge: Edge, run: str, contract: Contract | None, command: Command
         if contract.tally.messages == len(contract.messages) or by_id(contract.messages, command.id):
             return None
         digest = message_digest(run, command.id)
-    elif isinstance(command, InvalidateObservation):
+    elif isinstance(command, RecordObservation | InvalidateObservation):
+        if len(contract.observations) < WINDOW or find_observation(contract, command.key):
+            return None  # the contract has let go of none yet, or holds the latest of this key
         digest = observation_digest(run, command.key)
     else:
         return None

@@ -6,7 +6,7 @@ from ledger.commands import MakeAssumption, RefuteAssumption
 from ledger.events import AssumptionMade, AssumptionRefuted
 from ledger.record import Record
 from ledger.run.contract import Assumption, Contract, Refutation, by_id, states
-from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at
+from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed, put, replaced
 
 
@@ -26,7 +26,7 @@ def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Cha
 
 
 def make(contract: Contract, command: MakeAssumption, given: Given) -> Decision:
-    event = AssumptionMade(by=command.by, id=command.id, rests_on=command.rests_on, text=command.text)
+    event = stated(AssumptionMade, command)
     old = by_id(contract.assumptions, command.id)
     if old is None:
         return admitted(event)
@@ -43,8 +43,4 @@ def refute(contract: Contract, command: RefuteAssumption, given: Given) -> Decis
     known = old.refuted
     if known is not None and (known.by, known.evidence) == (command.by, command.evidence):
         return stands_at(known.position)
-    return admitted(
-        AssumptionRefuted(
-            by=command.by, evidence=command.evidence, id=command.id, occurred_at=command.occurred_at
-        )
-    )
+    return admitted(stated(AssumptionRefuted, command))

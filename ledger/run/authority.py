@@ -10,7 +10,7 @@ from ledger.events import AuthorityGranted, AuthorityRenewed, AuthorityRevoked
 from ledger.record import Record
 from ledger.run.amounts import add_amounts, take_amounts
 from ledger.run.contract import Contract, Grant, by_id, states
-from ledger.run.decision import Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at
+from ledger.run.decision import Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed, put, replaced
 
 Amounts = Mapping[str, Decimal] | None
@@ -76,16 +76,7 @@ def spend(
 
 
 def grant(contract: Contract, command: GrantAuthority, given: Given) -> Decision:
-    event = AuthorityGranted(
-        budget=command.budget,
-        expires_at=command.expires_at,
-        granted_by=command.granted_by,
-        id=command.id,
-        on_resume=command.on_resume,
-        principal=command.principal,
-        scopes=command.scopes,
-        session=command.session,
-    )
+    event = stated(AuthorityGranted, command)
     old = by_id(contract.grants, command.id)
     if old is None:
         return admitted(event)
@@ -107,16 +98,7 @@ def renew(contract: Contract, command: RenewAuthority, given: Given) -> Decision
         )
     if not command.add_budget and _lasts_so(old, command):
         return stands_at(old.renewed_at or old.position)
-    return admitted(
-        AuthorityRenewed(
-            add_budget=command.add_budget,
-            by=command.by,
-            expires_at=command.expires_at,
-            id=command.id,
-            reason=command.reason,
-            session=command.session,
-        )
-    )
+    return admitted(stated(AuthorityRenewed, command))
 
 
 def _narrower(old: Grant, command: RenewAuthority) -> str | None:
@@ -139,4 +121,4 @@ def _lasts_so(old: Grant, command: RenewAuthority) -> bool:
 def revoke(contract: Contract, command: RevokeAuthority, given: Given) -> Decision:
     if by_id(contract.grants, command.id) is None:
         return not_open("grant", command.id)
-    return admitted(AuthorityRevoked(by=command.by, id=command.id, reason=command.reason))
+    return admitted(stated(AuthorityRevoked, command))

@@ -16,6 +16,7 @@ from ledger.run.decision import (
     is_agent,
     not_open,
     stands_at,
+    stated,
 )
 from ledger.run.fold import Changes, put
 from ledger.run.sources import SourceState
@@ -116,20 +117,15 @@ def _acceptance(
         and source.revision is not None
     ):
         pointer = pointer.with_fields({"revision": source.revision})
-    return ConstraintAccepted(
+    return stated(
+        ConstraintAccepted,
+        command,
         accepted_by=command.accepted_by or given.actor.id,
-        asserted_at=command.asserted_at,
-        asserted_by=command.asserted_by,
         change=command.change if old is not None else None,
-        id=command.id,
         published=None if source is None else _published(command, source),
-        rule=command.rule,
         source=pointer,
         source_position=None if source is None else source.position,
         supersedes=None if old is None else old.position,
-        text=command.text,
-        valid_from=command.valid_from,
-        valid_until=command.valid_until,
     )
 
 
@@ -197,7 +193,7 @@ def _moved(command: AcceptConstraint, source: SourceState, given: Given) -> Refu
 def withdraw(contract: Contract, command: WithdrawConstraint, given: Given) -> Decision:
     if by_id(contract.constraints, command.id) is None:
         return not_open("constraint", command.id)
-    return admitted(ConstraintWithdrawn(by=command.by, id=command.id, reason=command.reason))
+    return admitted(stated(ConstraintWithdrawn, command))
 
 
 def acknowledge(contract: Contract, command: AcknowledgeRevision, given: Given) -> Decision:
@@ -224,9 +220,7 @@ def acknowledge(contract: Contract, command: AcknowledgeRevision, given: Given) 
     if fallen is not None:
         return fallen
     pointer = command.source.with_fields({"revision": source.revision})
-    event = RevisionAcknowledged(
-        by=command.by, reason=command.reason, source=pointer, source_position=source.position
-    )
+    event = stated(RevisionAcknowledged, command, source=pointer, source_position=source.position)
     return Admitted((event,), {source.source: source.position})
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ledger.commands import Command, forbidden_to_agents
 from ledger.events import Event
@@ -82,6 +83,26 @@ class Ruling(NamedTuple):
 def admitted(*events: Event) -> Admitted:
     """Admit a command that yields these events."""
     return Admitted(events)
+
+
+E = TypeVar("E", bound=Event)
+
+
+def stated(kind: type[E], command: Command, **found: Any) -> E:
+    """Build the event that states what a command asks for, and what was found out while deciding it.
+
+    Fields of the same name hold the same kind of value in both, so what the command was checked for when it
+    was made holds for the event.
+    """
+    given = command.__dict__
+    fields = {name: given.get(name, default) for name, default in _fields(kind)}
+    fields.update(found)
+    return kind.unchecked(fields)
+
+
+@cache
+def _fields(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, field.default) for name, field in kind.model_fields.items())
 
 
 def stands_at(position: int) -> Admitted:

@@ -6,7 +6,7 @@ from ledger.commands import AdoptRuntime, MoveCursor, RecordMessage, SummariseMe
 from ledger.events import CursorMoved, MessageRecorded, MessagesSummarised, RuntimeAdopted
 from ledger.record import Record
 from ledger.run.contract import WINDOW, Contract, Cursor, Message, Summary, by_id, states
-from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at
+from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed
 
 
@@ -46,19 +46,7 @@ def adopted(contract: Contract, event: RuntimeAdopted, record: Record) -> Change
 
 def move(contract: Contract, command: MoveCursor, given: Given) -> Decision:
     """Every move is a step of its own; only a move to exactly where the cursor stands is a repeat."""
-    event = CursorMoved(
-        branches=command.branches,
-        budget_left=command.budget_left,
-        needs=command.needs,
-        next=command.next,
-        node=command.node,
-        on_denied=command.on_denied,
-        retries=command.retries,
-        round=command.round,
-        state=command.state,
-        visited=command.visited,
-        waits_for=command.waits_for,
-    )
+    event = stated(CursorMoved, command)
     if contract.cursor is not None and states(contract.cursor, event):
         return stands_at(contract.cursor.position)
     return admitted(event)
@@ -66,7 +54,7 @@ def move(contract: Contract, command: MoveCursor, given: Given) -> Decision:
 
 def say(contract: Contract, command: RecordMessage, given: Given) -> Decision:
     """A message is told by its id: the same one again is a repeat, other content is refused."""
-    event = MessageRecorded(content=command.content, id=command.id, role=command.role, tokens=command.tokens)
+    event = stated(MessageRecorded, command)
     old = by_id(contract.messages, command.id)
     if old is not None:
         return (
@@ -90,12 +78,10 @@ def summarise(contract: Contract, command: SummariseMessages, given: Given) -> D
     before = sum(1 for message in contract.messages if message.position <= last.position)
     # Messages that fell out of the window are older than all in it, so the summary stands for them too.
     earlier = contract.tally.messages - len(contract.messages)
-    return admitted(
-        MessagesSummarised(content=command.content, count=earlier + before, through=command.through)
-    )
+    return admitted(stated(MessagesSummarised, command, count=earlier + before))
 
 
 def adopt(contract: Contract, command: AdoptRuntime, given: Given) -> Decision:
     if contract.runtime == command.runtime and contract.runtime_position is not None:
         return stands_at(contract.runtime_position)
-    return admitted(RuntimeAdopted(by=command.by, reason=command.reason, runtime=command.runtime))
+    return admitted(stated(RuntimeAdopted, command))

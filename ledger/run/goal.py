@@ -6,7 +6,7 @@ from ledger.commands import CommitPlan, ReviseGoal, RevisePlan
 from ledger.events import GoalRevised, PlanCommitted, PlanRevised
 from ledger.record import Record
 from ledger.run.contract import Contract, Goal, Plan
-from ledger.run.decision import Decision, Given, Refusal, admitted, not_open, stands_at
+from ledger.run.decision import Decision, Given, Refusal, admitted, not_open, stands_at, stated
 from ledger.run.fold import Changes
 
 
@@ -48,9 +48,7 @@ def revise_goal(contract: Contract, command: ReviseGoal, given: Given) -> Decisi
         command.rests_on,
     ):
         return stands_at(goal.position)
-    return admitted(
-        GoalRevised(by=command.by, reason=command.reason, rests_on=command.rests_on, text=command.text)
-    )
+    return admitted(stated(GoalRevised, command))
 
 
 def commit_plan(contract: Contract, command: CommitPlan, given: Given) -> Decision:
@@ -59,7 +57,7 @@ def commit_plan(contract: Contract, command: CommitPlan, given: Given) -> Decisi
     if twin is not None:
         return twin
     if contract.plan is None:
-        return admitted(PlanCommitted(by=command.by, reason=command.reason, steps=command.steps))
+        return admitted(stated(PlanCommitted, command))
     if contract.plan.steps == command.steps:
         return stands_at(contract.plan.position)
     return Refusal(
@@ -78,7 +76,7 @@ def revise_plan(contract: Contract, command: RevisePlan, given: Given) -> Decisi
         return not_open("plan", contract.run)
     if contract.plan.steps == command.steps and contract.plan.reason == command.reason:
         return stands_at(contract.plan.position)
-    return admitted(PlanRevised(by=command.by, reason=command.reason, steps=command.steps))
+    return admitted(stated(PlanRevised, command))
 
 
 def _twin(command: CommitPlan | RevisePlan) -> Refusal | None:

@@ -14,7 +14,7 @@ from ledger.events import (
 )
 from ledger.record import Record
 from ledger.run.contract import Closing, Contract, Goal, Hold, Suspension
-from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at
+from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at, stated
 from ledger.run.effects import inherited
 from ledger.run.fold import Changes, brief
 from ledger.run.terms import changed_at
@@ -107,15 +107,7 @@ def closed(contract: Contract, event: RunClosed, record: Record) -> Changes:
 
 def open_(contract: Contract | None, command: OpenRun, given: Given) -> Decision:
     """Open a run once; opening it again with equal content is a repeat while nothing followed."""
-    event = RunOpened(
-        goal=command.goal,
-        labels=command.labels,
-        limits=command.limits,
-        owner=command.owner,
-        rests_on=command.rests_on,
-        runtime=command.runtime,
-        thread=command.thread,
-    )
+    event = stated(RunOpened, command)
     if contract is None:
         return admitted(event)
     if contract.position == 1 and _opened_so(contract, event):
@@ -147,7 +139,7 @@ def suspend(contract: Contract, command: SuspendRun, given: Given) -> Decision:
     old = contract.suspended
     if old is not None:
         return stands_at(old.position)
-    return admitted(RunSuspended(by=command.by, cause="asked", reason=command.reason))
+    return admitted(stated(RunSuspended, command, cause="asked"))
 
 
 def close(contract: Contract, command: CloseRun, given: Given) -> Decision:
@@ -167,16 +159,7 @@ def close(contract: Contract, command: CloseRun, given: Given) -> Decision:
             position=contract.position,
             evidence={"obligations": list(obligations), "unsettled": list(unsettled)},
         )
-    return admitted(
-        RunClosed(
-            by=command.by,
-            obligations=obligations,
-            outcome=command.outcome,
-            reason=command.reason,
-            result=command.result,
-            unsettled=unsettled,
-        )
-    )
+    return admitted(stated(RunClosed, command, obligations=obligations, unsettled=unsettled))
 
 
 def closed_so(contract: Contract, command: Command) -> bool:

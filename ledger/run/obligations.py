@@ -6,7 +6,7 @@ from ledger.commands import DischargeObligation, OpenObligation, TransferObligat
 from ledger.events import ObligationDischarged, ObligationOpened, ObligationTransferred, ObligationWaived
 from ledger.record import Record
 from ledger.run.contract import Contract, Obligation, by_id, states
-from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at
+from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed, put
 
 Ended = ObligationDischarged | ObligationWaived | ObligationTransferred
@@ -23,14 +23,7 @@ def ended(contract: Contract, event: Ended, record: Record) -> Changes:
 
 
 def open_(contract: Contract, command: OpenObligation, given: Given) -> Decision:
-    event = ObligationOpened(
-        because=command.because,
-        by=command.by,
-        due=command.due,
-        id=command.id,
-        owed_to=command.owed_to,
-        text=command.text,
-    )
+    event = stated(ObligationOpened, command)
     old = by_id(contract.obligations, command.id)
     if old is None:
         return admitted(event)
@@ -42,18 +35,16 @@ def open_(contract: Contract, command: OpenObligation, given: Given) -> Decision
 def discharge(contract: Contract, command: DischargeObligation, given: Given) -> Decision:
     if by_id(contract.obligations, command.id) is None:
         return not_open("obligation", command.id)
-    return admitted(
-        ObligationDischarged(by=command.by, evidence=command.evidence, id=command.id, refs=command.refs)
-    )
+    return admitted(stated(ObligationDischarged, command))
 
 
 def waive(contract: Contract, command: WaiveObligation, given: Given) -> Decision:
     if by_id(contract.obligations, command.id) is None:
         return not_open("obligation", command.id)
-    return admitted(ObligationWaived(by=command.by, id=command.id, reason=command.reason))
+    return admitted(stated(ObligationWaived, command))
 
 
 def transfer(contract: Contract, command: TransferObligation, given: Given) -> Decision:
     if by_id(contract.obligations, command.id) is None:
         return not_open("obligation", command.id)
-    return admitted(ObligationTransferred(by=command.by, id=command.id, reason=command.reason, to=command.to))
+    return admitted(stated(ObligationTransferred, command))

@@ -6,7 +6,7 @@ from ledger.commands import InvalidateObservation, RecordObservation
 from ledger.events import ObservationInvalidated, ObservationRecorded
 from ledger.record import Record
 from ledger.run.contract import Contract, Observation, states
-from ledger.run.decision import Decision, Given, admitted, not_open, stands_at
+from ledger.run.decision import Decision, Given, admitted, not_open, stands_at, stated
 from ledger.run.fold import Changes, brief, placed, replaced, without
 
 
@@ -42,19 +42,7 @@ def _seen_before(event: ObservationRecorded, old: Observation) -> bool:
 
 def record(contract: Contract, command: RecordObservation, given: Given) -> Decision:
     """Told twice at the same moment it is one observation."""
-    event = ObservationRecorded(
-        args_digest=command.args_digest,
-        cost=command.cost,
-        fresh_for=command.fresh_for,
-        key=command.key,
-        observed_at=command.observed_at,
-        occurrence=command.occurrence,
-        rests_on=command.rests_on,
-        runtime=command.runtime,
-        step=command.step,
-        tool=command.tool,
-        value=command.value,
-    )
+    event = stated(ObservationRecorded, command)
     old = find(contract, command.key)
     if old is not None and states(old, event.with_fields({"value": brief(event.value)})):
         return stands_at(old.position)
@@ -73,4 +61,4 @@ def invalidate(contract: Contract, command: InvalidateObservation, given: Given)
         return not_open("observation", command.key)
     if old is not None and old.invalidated_at is not None and old.invalidated == command.reason:
         return stands_at(old.invalidated_at)
-    return admitted(ObservationInvalidated(by=command.by, key=command.key, reason=command.reason))
+    return admitted(stated(ObservationInvalidated, command))

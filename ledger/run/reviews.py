@@ -6,7 +6,7 @@ from ledger.commands import SignReview
 from ledger.events import ReviewSigned
 from ledger.record import Record
 from ledger.run.contract import Contract, Review
-from ledger.run.decision import Decision, Given, admitted, stands_at
+from ledger.run.decision import Decision, Given, admitted, stands_at, stated
 from ledger.run.fold import Changes, placed
 
 
@@ -24,12 +24,4 @@ def sign(contract: Contract, command: SignReview, given: Given) -> Decision:
         and (last.by, last.meaning, last.note) == (command.by, command.meaning, command.note)
     ):
         return stands_at(last.position)
-    return admitted(
-        ReviewSigned(
-            by=command.by,
-            hash=contract.hash,
-            head=contract.position,
-            meaning=command.meaning,
-            note=command.note,
-        )
-    )
+    return admitted(stated(ReviewSigned, command, hash=contract.hash, head=contract.position))

@@ -25,6 +25,7 @@ from ledger.run.decision import (
     not_for_agents,
     not_open,
     stands_at,
+    stated,
 )
 from ledger.values import Actor, Published, Rule
 
@@ -145,7 +146,7 @@ def decide_source(state: SourceState, command: Command, given: Given) -> Decisio
 
 def _open(state: SourceState, command: OpenSource, given: Given) -> Decision:
     if state.position == 0:
-        return admitted(SourceOpened(owners=command.owners, source=state.source))
+        return admitted(stated(SourceOpened, command, source=state.source))
     if state.owners == command.owners:
         return stands_at(1)
     return id_in_use("source", state.source, 1)
@@ -189,14 +190,7 @@ def _publish(state: SourceState, command: PublishRevision, given: Given) -> Deci
     wrong = _unconfirmed(state, command, omitted)
     if wrong is not None:
         return wrong
-    event = SourceRevised(
-        added=added,
-        by=command.by,
-        reason=command.reason,
-        revision=command.revision,
-        reworded=reworded,
-        withdrawn=omitted,
-    )
+    event = stated(SourceRevised, command, added=added, reworded=reworded, withdrawn=omitted)
     first: tuple[Event, ...] = () if state.position else (SourceOpened(source=state.source),)
     return Admitted((*first, event))
 
@@ -225,7 +219,7 @@ def _withdraw(state: SourceState, command: WithdrawAtSource, given: Given) -> De
         return stands_at(gone.position)
     if state.item(command.id) is None:
         return not_open("published constraint", command.id)
-    return admitted(ConstraintWithdrawnAtSource(by=command.by, id=command.id, reason=command.reason))
+    return admitted(stated(ConstraintWithdrawnAtSource, command))
 
 
 SOURCE_RULES: dict[type[Command], Ruling] = {

@@ -462,3 +462,13 @@ def test_acceptances_never_follow_a_withdrawal_they_relied_on(store: FullStore) 
             accepted += 1
             assert published_at == event.source_position
     assert accepted > 0
+
+
+def test_an_observation_the_contract_let_go_of_is_still_told_apart(ledger: Ledger, clock: SetClock) -> None:
+    run = ledger.open_run("r", "goal")
+    for number in range(80):
+        run.observe(f"k{number}", number, tool="stock", observed_at=clock.now)
+    assert run.observe("k0", 0, tool="stock", observed_at=clock.now).position == 2
+    assert run.invalidate("k1", reason="the shelf was moved").position == 82
+    with pytest.raises(NotOpen):
+        run.invalidate("never seen", reason="x")

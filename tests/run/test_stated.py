@@ -1,0 +1,33 @@
+"""An event takes from its command what both call by the same name, so both must mean the same by it."""
+
+import pytest
+
+from ledger.commands import Command
+from ledger.events import Event
+from ledger.run.decide import RULES
+from ledger.run.sources import SOURCE_RULES
+
+PAIRS = [
+    (command, event)
+    for rulings in (RULES, SOURCE_RULES)
+    for command, ruling in rulings.items()
+    for event in ruling.events
+    if event.model_fields.keys() & command.model_fields.keys()
+]
+
+# Where the two differ, the event admits more, or the rule never takes the field from the command.
+OTHERWISE = {
+    ("observation.record", "observed_at"): "an imported observation has no time",
+    ("run.close", "outcome"): "only a restart closes a run as restarted",
+    ("constraint.accept", "accepted_by"): "None stands for the actor, whom the rule fills in",
+}
+
+
+@pytest.mark.parametrize(("command", "event"), PAIRS, ids=lambda kind: kind.name)
+def test_fields_of_one_name_hold_one_kind_of_value(command: type[Command], event: type[Event]) -> None:
+    for name in event.model_fields.keys() & command.model_fields.keys():
+        if (command.name, name) in OTHERWISE:
+            continue
+        asked, said = command.model_fields[name], event.model_fields[name]
+        assert repr(asked.annotation) == repr(said.annotation), name
+        assert repr(asked.metadata) == repr(said.metadata), name

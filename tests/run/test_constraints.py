@@ -374,6 +374,16 @@ def test_a_withdrawal_cannot_be_acknowledged_away() -> None:
     }
 
 
+def test_only_constraints_of_that_source_stand_in_the_way_of_acknowledging_it() -> None:
+    others = FOLLOWING.also(
+        x.accepted("free"), x.accepted("kind", source=Source("policy", "mail"), published=True)
+    )
+    moved = publishing(e.ConstraintWithdrawnAtSource(by="human:kim", id="kind", reason="replaced"))
+    others.beside(moved).when(ACKNOWLEDGE).then(
+        e.RevisionAcknowledged(by="human:kim", reason="read it", source=x.POLICY, source_position=2)
+    )
+
+
 def test_a_person_may_let_old_words_stand_and_an_agent_may_not() -> None:
     moved = FOLLOWING.beside(publishing(REWORDED))
     decided = moved.by("agent:refunds").when(ACKNOWLEDGE)

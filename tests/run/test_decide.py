@@ -229,6 +229,13 @@ def test_what_is_declared_exists(kind: type[Command]) -> None:
     assert set(may_refuse(kind)) <= {*REFUSED, "run_not_found", "superseded"}
 
 
+@pytest.mark.parametrize("kind", named(list(COMMAND_CLASSES)))
+def test_a_command_that_is_not_for_agents_says_so(kind: type[Command]) -> None:
+    ruling = RULES.get(kind) or SOURCE_RULES.get(kind)
+    by_rule = ruling is not None and "not_for_agents" in ruling.refusals
+    assert ("not_for_agents" in may_refuse(kind)) is (kind.not_for_agents is not None or by_rule)
+
+
 def test_a_refusal_carries_a_message_for_people() -> None:
     decision = given().when(x.example(CloseRun)).decision
     assert isinstance(decision, Refusal)

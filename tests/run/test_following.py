@@ -1,0 +1,140 @@
+"""How far a run has followed the sources of its constraints, and what an acknowledgement can and cannot do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledger import events as e
+from ledger.commands import AcknowledgeRevision
+from ledger.run.contract import Contract
+from ledger.testing import History
+from ledger.values import Source
+from tests.run import examples as x
+from tests.run.test_constraints import OPENED, REFUNDS, REWORDED, WITHDRAWN, guards, publishing
+
+# --- how far a source was followed -------------------------------------------------------------
+
+
+def seen(history: History[Contract | None]) -> list[tuple[str, int, str | None, int]]:
+    return [(one.source, one.position, one.revision, one.stated_at) for one in history.contract.sources]
+
+
+def from_source(id: str, at: int, name: str = "refunds", **more: Any) -> e.ConstraintAccepted:
+    return x.accepted(
+        id, source=Source("policy", name, revision=f"r{at}"), source_position=at, published=True, **more
+    )
+
+
+def test_a_later_acceptance_does_not_speak_for_an_earlier_one() -> None:
+    assert seen(OPENED.also(from_source("a", 3), from_source("b", 7))) == [("policy:refunds", 3, "r3", 2)]
+
+
+def test_superseding_the_oldest_moves_on_to_the_next() -> None:
+    history = OPENED.also(from_source("a", 3), from_source("b", 7))
+    assert seen(history.also(from_source("a", 9, supersedes=2))) == [("policy:refunds", 7, "r7", 3)]
+
+
+def test_withdrawing_the_oldest_moves_on_to_the_next_and_the_last_takes_the_source_along() -> None:
+    history = OPENED.also(from_source("a", 3), from_source("b", 7), from_source("c", 1, "mail"))
+    gone = history.also(e.ConstraintWithdrawn(by="human:kim", id="a", reason="r"))
+    assert seen(gone) == [("policy:refunds", 7, "r7", 3), ("policy:mail", 1, "r1", 4)]
+    assert seen(gone.also(e.ConstraintWithdrawn(by="human:kim", id="b", reason="r"))) == [
+        ("policy:mail", 1, "r1", 4)
+    ]
+
+
+def test_an_acknowledgement_speaks_for_all_that_are_in_force_then_and_for_none_accepted_later() -> None:
+    acknowledged = e.RevisionAcknowledged(
+        by="human:kim", source=Source("policy", "refunds", revision="r8"), source_position=8
+    )
+    history = OPENED.also(from_source("a", 3), from_source("b", 7), acknowledged)
+    assert seen(history) == [("policy:refunds", 8, "r8", 4)]
+    assert seen(history.also(from_source("c", 9))) == [("policy:refunds", 8, "r8", 4)]
+    assert seen(history.also(x.accepted("d", source=REFUNDS))) == [("policy:refunds", 0, None, 5)]
+
+
+def test_sources_do_not_pile_up_when_one_id_moves_between_them() -> None:
+    history = OPENED
+    for number in range(9):
+        history = history.also(from_source("a", 1, f"s-{number}"))
+    assert [one.source for one in history.contract.sources] == ["policy:s-8"]
+
+
+# --- acknowledging -----------------------------------------------------------------------------
+
+FOLLOWING = OPENED.also(x.accepted(source=x.POLICY, source_position=1, published=True))
+ACKNOWLEDGE = AcknowledgeRevision(by="human:kim", reason="read it", source=REFUNDS)
+
+
+def test_a_new_revision_is_acknowledged_under_a_guard() -> None:
+    decided = FOLLOWING.beside(publishing(e.SourceRevised(revision="5"))).when(ACKNOWLEDGE)
+    history = decided.then(
+        e.RevisionAcknowledged(
+            by="human:kim",
+            reason="read it",
+            source=Source("policy", "refunds", revision="5"),
+            source_position=2,
+        )
+    )
+    assert guards(decided) == {"policy:refunds": 2}
+    assert seen(history) == [("policy:refunds", 2, "5", 3)]
+    history.when(ACKNOWLEDGE).then_stands_at(3)
+
+
+def test_where_the_source_has_not_moved_there_is_nothing_to_acknowledge() -> None:
+    FOLLOWING.also(e.CursorMoved(node="a")).beside(publishing()).when(ACKNOWLEDGE).then_stands_at(2)
+
+
+def test_a_source_that_no_constraint_comes_from_or_that_nobody_opened_cannot_be_acknowledged() -> None:
+    OPENED.also(x.accepted()).beside(publishing()).when(ACKNOWLEDGE).then_refused("not_open")
+    OPENED.also(x.accepted(source=x.POLICY, source_position=0)).when(ACKNOWLEDGE).then_refused("not_open")
+
+
+def test_who_read_another_revision_than_the_present_one_is_told() -> None:
+    moved = FOLLOWING.beside(publishing(e.SourceRevised(revision="5")))
+    decided = moved.when(ACKNOWLEDGE.model_copy(update={"source": x.POLICY}))
+    decided.then_refused("contract_changed", position=None)
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "revision": "5",
+        "source_position": 2,
+    }
+
+
+def test_a_withdrawal_cannot_be_acknowledged_away() -> None:
+    decided = FOLLOWING.beside(publishing(WITHDRAWN)).when(ACKNOWLEDGE)
+    decided.then_refused("contract_changed", position=2)
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "id": "limit-100",
+        "source_position": 2,
+        "change": "withdrawn",
+    }
+
+
+def test_only_constraints_of_that_source_stand_in_the_way_of_acknowledging_it() -> None:
+    others = FOLLOWING.also(
+        x.accepted("free"), x.accepted("kind", source=Source("policy", "mail"), published=True)
+    )
+    moved = publishing(e.ConstraintWithdrawnAtSource(by="human:kim", id="kind", reason="replaced"))
+    others.beside(moved).when(ACKNOWLEDGE).then(
+        e.RevisionAcknowledged(by="human:kim", reason="read it", source=x.POLICY, source_position=2)
+    )
+
+
+def test_a_person_may_let_old_words_stand_and_an_agent_may_not() -> None:
+    moved = FOLLOWING.beside(publishing(REWORDED))
+    decided = moved.by("agent:refunds").when(ACKNOWLEDGE)
+    decided.then_refused("not_for_agents", position=2)
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "id": "limit-100",
+        "source_position": 2,
+        "change": "reworded",
+    }
+    event = e.RevisionAcknowledged(
+        by="human:kim", reason="read it", source=Source("policy", "refunds", revision="5"), source_position=2
+    )
+    moved.by("human:kim").when(ACKNOWLEDGE).then(event)
+    untouched = FOLLOWING.beside(publishing(e.SourceRevised(revision="5")))
+    untouched.by("agent:refunds").when(ACKNOWLEDGE).then(event)

@@ -1,4 +1,4 @@
-"""How far a run has followed the sources of its constraints, and what an acknowledgement can and cannot do."""
+"""How far a run has followed its sources, and what an acknowledgement can and cannot do."""
 
 from __future__ import annotations
 

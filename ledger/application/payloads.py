@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from typing import Any, NamedTuple
 
 from ledger.canonical import canonical_text
 from ledger.errors import InvalidInput
 from ledger.stores.base import Blob
 from ledger.values import Payload
+
+log = logging.getLogger("ledger")
 
 INLINE_BYTES = 16 * 1024
 """Size of the largest value a record carries as it is."""
@@ -41,10 +44,18 @@ def pack_report(value: Any, kind: str) -> Packed:
     """
     try:
         return pack(value, kind)
-    except InvalidInput:
-        digest = hashlib.sha256(repr(value).encode("utf-8", "backslashreplace")).hexdigest()
-        name = f"{type(value).__module__}.{type(value).__qualname__}"
-        return Packed(Payload(digest=digest, type=name.encode("ascii", "backslashreplace").decode()[:200]))
+    except InvalidInput as error:
+        name = type(value).__name__.encode("ascii", "backslashreplace").decode()[:200] or "unnamed"
+        log.warning("%s, so a %s is recorded by its type and a digest only", error, name)
+        return Packed(Payload(digest=hashlib.sha256(_words(value)).hexdigest(), type=name))
+
+
+def _words(value: Any) -> bytes:
+    """Write a value as it describes itself; one that cannot has nothing to digest but its kind."""
+    try:
+        return repr(value).encode("utf-8", "backslashreplace")
+    except Exception:  # noqa: BLE001 - whatever its class raises, the report is kept
+        return object.__repr__(value).partition(" at ")[0].encode("utf-8", "backslashreplace")
 
 
 def pack_content(content: bytes, kind: str) -> Packed:

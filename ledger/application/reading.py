@@ -19,6 +19,7 @@ from ledger.stores.base import StoredRow
 from ledger.values import Payload, utc
 
 PAGE = 500
+_EVENTS_OF_A_KEY = 1000
 _WAIT_SECONDS = 1.0
 
 
@@ -126,24 +127,35 @@ def loaded(edge: Edge, contract: Contract) -> Loaded:
 
 
 def _results(edge: Edge, contract: Contract) -> dict[str, Payload]:
-    """Find the newest result of each thing the cursor needs, as of the contract's position."""
+    """Find the result of each thing the cursor needs, as of the contract's position.
+
+    An observation is the one the contract holds under its key; only where its value is too long for a
+    contract, or it was let go of before the cursor named it, the record is looked up.
+    """
     needs = () if contract.cursor is None else contract.cursor.needs
+    held = {item.key: item for item in contract.observations}
+    found: dict[str, Payload] = {}
     digests: dict[bytes, str] = {}
     for ref in needs:
         kind, _, key = ref.partition(":")
-        if kind == "effect":
-            digests[effect_digest(key)] = ref
+        view = held.get(key) if kind == "observation" else None
+        if view is not None and view.value.json_text is not None:
+            found[ref] = view.value
         elif kind == "observation":
             digests[observation_digest(contract.run, key)] = ref
-    if not digests:
-        return {}
-    found: dict[str, Payload] = {}
-    for row in edge.store.find_all(edge.tenant, keys=digests):
-        if row.stream == contract.run and row.position > contract.position:
-            continue
-        payload = _result_of(_decoded(row))
-        if payload is not None and row.key is not None:
-            found[digests[row.key]] = payload
+        elif kind == "effect":
+            digests[effect_digest(key)] = ref
+    if digests:
+        for row in edge.store.find_all(edge.tenant, keys=digests, each=_EVENTS_OF_A_KEY):
+            ref = digests[row.key or b""]
+            view = held.get(ref.partition(":")[2])
+            if row.stream == contract.run and row.position > contract.position:
+                continue
+            if ref.startswith("observation:") and view is not None and row.position != view.position:
+                continue
+            payload = _result_of(_decoded(row))
+            if payload is not None:
+                found[ref] = payload
     return found
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ledger.application.edge import Edge
@@ -31,6 +32,7 @@ from ledger.events import Event
 from ledger.record import ZERO_HASH, Envelope, Record, Row, TermsMark
 from ledger.run.decision import Decision, Given, Refusal
 from ledger.run.sources import PREFIX, SourceState
+from ledger.stores import forks
 from ledger.stores.base import Append, Blob, Guard, SnapshotRow, StreamAppend
 from ledger.values import Actor
 
@@ -120,6 +122,7 @@ class Stream(Generic[S]):
         self._kind = kind
         self._lock = threading.RLock()
         self._begin(found)
+        forks.watch(self)
         self._doubt: tuple[Command, _Draft[S]] | None = None
 
     def _begin(self, found: Found[S]) -> None:
@@ -173,8 +176,7 @@ class Stream(Generic[S]):
             if expected is not None:
                 self.expect(expected)
             earlier: tuple[Event, ...] = ()
-            last: LedgerError | None = None
-            for attempt in range(self.edge.tries):
+            for attempt in count():
                 decision = self._decide(command, context, earlier)
                 if isinstance(decision, Refusal) or not decision.events:
                     if expected is None and self.position and self.catch_up():
@@ -183,14 +185,17 @@ class Stream(Generic[S]):
                 draft = self._draft(decision.events, context, decision.guards)
                 try:
                     return self._append(draft, command)
-                except PositionConflict as conflict:
-                    self._after_conflict(conflict, expected)
-                    last = conflict
-                except GuardMoved as moved:
-                    earlier, last = decision.events, moved
-                self.edge.pause(attempt)
-            assert last is not None
-            raise last
+                except (PositionConflict, GuardMoved) as lost:
+                    # A report is decided again until it is stored: refusing it would lose a fact.
+                    if attempt + 1 >= self.edge.tries and not command.report:
+                        raise
+                    # First the pause, then the look: what is decided on must not have aged meanwhile.
+                    self.edge.pause(attempt)
+                    if isinstance(lost, GuardMoved):
+                        earlier = decision.events
+                    else:
+                        self._after_conflict(lost, expected)
+            raise AssertionError("a count has no end")
 
     def append(
         self, events: Sequence[Event], context: Context, *, guards: Mapping[str, int] | None = None
@@ -203,6 +208,18 @@ class Stream(Generic[S]):
         """
         with self._lock:
             return self._append(self._draft(tuple(events), context, guards or {}), None)
+
+    def before_fork(self) -> None:
+        """Nothing is open here; the store closes its own connections."""
+
+    def after_fork_in_parent(self) -> None:
+        """Nothing was closed."""
+
+    def after_fork_in_child(self) -> None:
+        """Begin with a free lock: the thread that may have held it is not here."""
+        self._lock = threading.RLock()
+        self._head = self._kind.head(self._state)
+        self._doubt = None
 
     # --- deciding --------------------------------------------------------------------------------
 
@@ -316,10 +333,13 @@ class Stream(Generic[S]):
 
         The same event ids at the same place are recognised, so that nothing is said twice.
         """
-        if self._doubt is None or self._doubt[0] != command:
+        if self._doubt is None:
             return None
-        draft = self._doubt[1]
+        doubted, draft = self._doubt
         self._doubt = None
+        if doubted != command:
+            # Something else is said first: the same words later are then meant anew.
+            return None
         try:
             return self._append(draft, command)
         except (PositionConflict, GuardMoved):

@@ -24,6 +24,7 @@ from ledger.events import (
     ObservationRecorded,
     Parent,
     ReviewSigned,
+    RuntimeAdopted,
 )
 from ledger.record import FORMAT, TermsMark
 from ledger.run.amounts import Totals
@@ -73,6 +74,7 @@ class Plan(Value):
     """The steps the run is bound to."""
 
     at: Instant
+    by: Party | None = None
     position: Position
     reason: Text | None = None
     revision: Position
@@ -217,6 +219,13 @@ class Summary(MessagesSummarised):
     position: Position
 
 
+class Adoption(RuntimeAdopted):
+    """Who accepted last that another runtime goes on, and why."""
+
+    at: Instant
+    position: Position
+
+
 class SourceSeen(Value):
     """How far the run has followed a source of its constraints.
 
@@ -233,9 +242,10 @@ class SourceSeen(Value):
 
 
 class Suspension(Value):
-    """Why the run waits."""
+    """Why the run waits, as last said."""
 
     at: Instant
+    by: Party | None = None
     cause: Id
     position: Position
     reason: Text
@@ -286,6 +296,7 @@ class Tally(Value):
 class Contract(Value):
     """What a run means at `position`."""
 
+    adopted: Adoption | None = None
     approvals: tuple[Approval, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     at: Instant
@@ -364,8 +375,8 @@ class Contract(Value):
     def to_prompt(self, now: datetime | None = None) -> str:
         """Render the contract for a model: the same bytes for the same contract and `now`.
 
-        `now` leaves out constraints that are not valid at that moment and marks what is overdue, lapsed or
-        stale; without it nothing is judged by time.
+        `now` leaves out constraints that are not valid at that moment and marks what is overdue or lapsed;
+        without it nothing is judged by time.
         """
         from ledger.run.prompt import render
 

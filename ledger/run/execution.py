@@ -5,7 +5,7 @@ from __future__ import annotations
 from ledger.commands import AdoptRuntime, MoveCursor, RecordMessage, SummariseMessages
 from ledger.events import CursorMoved, MessageRecorded, MessagesSummarised, RuntimeAdopted
 from ledger.record import Record
-from ledger.run.contract import WINDOW, Contract, Cursor, Message, Summary, by_id, states
+from ledger.run.contract import WINDOW, Adoption, Contract, Cursor, Message, Summary, by_id, states
 from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed
 
@@ -41,7 +41,11 @@ def summarised(contract: Contract, event: MessagesSummarised, record: Record) ->
 
 def adopted(contract: Contract, event: RuntimeAdopted, record: Record) -> Changes:
     """The runtime is the new one."""
-    return {"runtime": event.runtime, "runtime_position": record.position}
+    return {
+        "adopted": placed(Adoption, event, record),
+        "runtime": event.runtime,
+        "runtime_position": record.position,
+    }
 
 
 def move(contract: Contract, command: MoveCursor, given: Given) -> Decision:
@@ -82,6 +86,9 @@ def summarise(contract: Contract, command: SummariseMessages, given: Given) -> D
 
 
 def adopt(contract: Contract, command: AdoptRuntime, given: Given) -> Decision:
-    if contract.runtime == command.runtime and contract.runtime_position is not None:
-        return stands_at(contract.runtime_position)
-    return admitted(stated(RuntimeAdopted, command))
+    """The same runtime adopted again by another person, or for another reason, is a statement of its own."""
+    old = contract.adopted
+    event = stated(RuntimeAdopted, command)
+    if old is not None and contract.runtime == command.runtime and states(old, event):
+        return stands_at(old.position)
+    return admitted(event)

@@ -30,6 +30,7 @@ def planned(contract: Contract, event: PlanCommitted | PlanRevised, record: Reco
     """The plan is the new one, with the next revision."""
     plan = Plan(
         at=record.at,
+        by=event.by,
         position=record.position,
         reason=event.reason,
         revision=1 if contract.plan is None else contract.plan.revision + 1,
@@ -58,7 +59,7 @@ def commit_plan(contract: Contract, command: CommitPlan, given: Given) -> Decisi
         return twin
     if contract.plan is None:
         return admitted(stated(PlanCommitted, command))
-    if contract.plan.steps == command.steps:
+    if _planned_so(contract.plan, command):
         return stands_at(contract.plan.position)
     return Refusal(
         "id_in_use",
@@ -74,9 +75,13 @@ def revise_plan(contract: Contract, command: RevisePlan, given: Given) -> Decisi
         return twin
     if contract.plan is None:
         return not_open("plan", contract.run)
-    if contract.plan.steps == command.steps and contract.plan.reason == command.reason:
+    if _planned_so(contract.plan, command):
         return stands_at(contract.plan.position)
     return admitted(stated(PlanRevised, command))
+
+
+def _planned_so(plan: Plan, command: CommitPlan | RevisePlan) -> bool:
+    return (plan.steps, plan.by, plan.reason) == (command.steps, command.by, command.reason)
 
 
 def _twin(command: CommitPlan | RevisePlan) -> Refusal | None:

@@ -55,7 +55,7 @@ def suspended(contract: Contract, event: RunSuspended, record: Record) -> Change
     """The run waits, with the cause and the reason, until it is resumed."""
     return {
         "suspended": Suspension(
-            at=record.at, cause=event.cause, position=record.position, reason=event.reason
+            at=record.at, by=event.by, cause=event.cause, position=record.position, reason=event.reason
         )
     }
 
@@ -136,8 +136,9 @@ def _opened_so(contract: Contract, event: RunOpened) -> bool:
 
 
 def suspend(contract: Contract, command: SuspendRun, given: Given) -> Decision:
+    """Who stops a stopped run for another reason is heard as well; the same words again are a repeat."""
     old = contract.suspended
-    if old is not None:
+    if old is not None and (old.cause, old.by, old.reason) == ("asked", command.by, command.reason):
         return stands_at(old.position)
     return admitted(stated(RunSuspended, command, cause="asked"))
 

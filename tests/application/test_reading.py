@@ -194,7 +194,7 @@ def test_what_cannot_be_written_as_json_is_still_recorded(ledger: Ledger, clock:
     run = ledger.open_run("r", "goal")
     run.observe("k", {1, 2}, tool="stock", observed_at=clock.now)
     value = run.contract.observations[0].value
-    assert value.type == "builtins.set"
+    assert value.type == "set"
 
 
 def test_old_messages_are_told_apart_by_their_id(ledger: Ledger) -> None:

@@ -16,14 +16,20 @@ from tests.benchmarks.measure import Result, seconds, speed
 _EVENTS = 400
 _THREADS = 8
 _ROUNDS = 15
-_TEXT = "Refund order 17 in full, tell the customer, and file the receipt. " * 4
 
 
 def events_of_600_bytes(run: Run, numbers: Iterator[int]) -> Callable[[], None]:
-    """Return a step that revises the goal of a run once; its record has about 600 bytes."""
+    """Return a step that moves the cursor of a run; its record has about 600 bytes."""
 
     def step() -> None:
-        run.revise_goal(f"{_TEXT}{next(numbers):06}"[-200:], reason="the customer asked", by="human:kim")
+        number = next(numbers)
+        run.move(
+            "refund",
+            round=number,
+            next=("tell-customer", "file-receipt"),
+            budget_left={"EUR": "90.00", "tokens": "120000"},
+            state=f"{number:064x}",
+        )
 
     return step
 

@@ -117,6 +117,10 @@ def test_another_runtime_is_adopted_for_a_reason(first: Runtime | None) -> None:
     history.also(e.CursorMoved(node="b")).when(command).then_stands_at(3)
 
 
-def test_the_runtime_a_run_was_opened_with_stands_there() -> None:
-    history = given(x.opened(runtime=Runtime(model="m-1")), e.CursorMoved(node="a"))
-    history.when(AdoptRuntime(by="human:kim", reason="sure", runtime=Runtime(model="m-1"))).then_stands_at(1)
+def test_who_accepts_a_runtime_and_why_is_heard_each_time() -> None:
+    adopt = AdoptRuntime(by="human:kim", reason="sure", runtime=Runtime(model="m-1"))
+    adopted = e.RuntimeAdopted(by="human:kim", reason="sure", runtime=Runtime(model="m-1"))
+    history = given(x.opened(runtime=Runtime(model="m-1")), e.CursorMoved(node="a")).when(adopt).then(adopted)
+    history.when(adopt).then_stands_at(3)
+    lee = history.when(adopt.model_copy(update={"by": "human:lee"}))
+    lee.then(adopted.model_copy(update={"by": "human:lee"}))

@@ -45,7 +45,8 @@ def test_a_plan_is_committed_once() -> None:
     plan = history.contract.plan
     assert plan is not None
     assert (plan.steps, plan.revision, plan.position) == ((LOOK, PAY), 1, 2)
-    history.when(CommitPlan(steps=(LOOK, PAY))).then_stands_at(2)
+    history.when(CommitPlan(by="human:kim", steps=(LOOK, PAY))).then_stands_at(2)
+    history.when(CommitPlan(steps=(LOOK, PAY))).then_refused("id_in_use", position=2)
     history.when(CommitPlan(steps=(PAY,))).then_refused("id_in_use", position=2)
 
 

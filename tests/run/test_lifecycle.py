@@ -81,7 +81,7 @@ def test_a_run_that_succeeds_another_is_not_reopened_by_its_goal() -> None:
 # --- suspending --------------------------------------------------------------------------------
 
 
-def test_a_run_is_suspended_once() -> None:
+def test_a_run_is_suspended_once_in_the_same_words() -> None:
     suspended = (
         given(x.opened())
         .when(SuspendRun(by="human:kim", reason="lunch"))
@@ -90,7 +90,10 @@ def test_a_run_is_suspended_once() -> None:
     assert suspended.contract.status == "suspended"
     assert suspended.contract.suspended is not None
     assert suspended.contract.suspended.reason == "lunch"
-    suspended.when(SuspendRun(reason="dinner")).then_stands_at(2)
+    suspended.when(SuspendRun(by="human:kim", reason="lunch")).then_stands_at(2)
+    again = suspended.when(SuspendRun(reason="dinner")).then(e.RunSuspended(cause="asked", reason="dinner"))
+    assert again.contract.suspended is not None
+    assert again.contract.suspended.reason == "dinner"
 
 
 def test_a_resume_begins_the_next_incarnation_and_ends_suspension_and_hold() -> None:

@@ -176,12 +176,17 @@ class Stream(Generic[S]):
             if expected is not None:
                 self.expect(expected)
             earlier: tuple[Event, ...] = ()
+            looked = False
             for attempt in count():
-                decision = self._decide(command, context, earlier)
+                decision = self._decide(command, context, earlier, looked)
                 if isinstance(decision, Refusal) or not decision.events:
-                    if expected is None and self.position and self.catch_up():
-                        continue
-                    return self._answer(decision, context)
+                    if looked:
+                        return self._answer(decision, context)
+                    # Neither a refusal nor a repeat is told on what may be old: the run, or a source.
+                    looked = True
+                    if expected is None and self.position:
+                        self.catch_up()
+                    continue
                 draft = self._draft(decision.events, context, decision.guards)
                 try:
                     return self._append(draft, command)
@@ -191,6 +196,7 @@ class Stream(Generic[S]):
                         raise
                     # First the pause, then the look: what is decided on must not have aged meanwhile.
                     self.edge.pause(attempt)
+                    looked = False
                     if isinstance(lost, GuardMoved):
                         earlier = decision.events
                     else:
@@ -223,14 +229,16 @@ class Stream(Generic[S]):
 
     # --- deciding --------------------------------------------------------------------------------
 
-    def _decide(self, command: Command, context: Context, earlier: tuple[Event, ...]) -> Decision:
+    def _decide(
+        self, command: Command, context: Context, earlier: tuple[Event, ...], looked: bool
+    ) -> Decision:
         given = Given(
             actor=context.actor,
             now=self.edge.clock(),
             run=self.name,
             incarnation=context.incarnation,
             prior=self._kind.prior(self.edge, self.name, self._state, command),
-            sources=context.sources(command, bool(earlier)),
+            sources=context.sources(command, looked or bool(earlier)),
             earlier=earlier,
         )
         return self._kind.decide(self._state, command, given)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger import Ledger, RunQuery, open_ledger
+from ledger.application.reading import loaded
 from ledger.application.stream import SNAPSHOT_EVERY
 from ledger.errors import ChainBroken, InvalidInput, NotFound, RunNotFound
 from ledger.record import ZERO_HASH, Row
@@ -221,6 +222,35 @@ def test_content_is_found_by_its_digest(ledger: Ledger) -> None:
         ledger.blob("nonsense")
 
 
+def test_what_happens_later_to_a_key_does_not_hide_the_result(ledger: Ledger, clock: SetClock) -> None:
+    run = ledger.open_run("r", "goal")
+    run.observe("k", 1, tool="stock", observed_at=clock.now)
+    run.observe("long", "x" * 5_000, tool="stock", observed_at=clock.now)
+    run.move("n", needs=("observation:k", "observation:long"))
+    for number in range(20):
+        run.invalidate("k", reason=f"reason {number}")
+        run.invalidate("long", reason=f"reason {number}")
+    assert run.load().results == {"observation:k": 1, "observation:long": "x" * 5_000}
+
+
+def test_an_older_observation_told_late_is_not_the_result(ledger: Ledger, clock: SetClock) -> None:
+    run = ledger.open_run("r", "goal")
+    run.observe("k", "new " * 500, tool="stock", observed_at=clock.now)
+    run.move("n", needs=("observation:k",))
+    run.observe("k", "old " * 500, tool="stock", observed_at=clock.now - timedelta(hours=1))
+    assert run.load().results == {"observation:k": "new " * 500}
+
+
+def test_what_others_write_meanwhile_does_not_hide_the_result(ledger: Ledger, clock: SetClock) -> None:
+    run = ledger.open_run("r", "goal")
+    run.observe("k", "x" * 5_000, tool="stock", observed_at=clock.now)
+    run.move("n", needs=("observation:k",))
+    seen = run.contract
+    for number in range(20):
+        ledger.run("r").observe("k", "y" * 5_000 + str(number), tool="stock", observed_at=clock.now)
+    assert loaded(ledger._edge, seen).results == {"observation:k": "x" * 5_000}
+
+
 # --- lists -------------------------------------------------------------------------------------------
 
 
@@ -353,6 +383,36 @@ def test_a_ledger_used_after_fork_reopens(tmp_path: Any) -> None:
         run.assume("parent", "in season")
         assert [item.id for item in run.contract.assumptions] == ["child", "parent"]
         assert {summary.run for summary in ledger.runs().runs} == {"r", "of-the-child"}
+
+
+def test_a_handle_that_another_thread_uses_is_free_in_a_forked_child(tmp_path: Any) -> None:
+    with open_ledger(tmp_path / "ledger.db") as ledger:
+        run = ledger.open_run("r", "goal")
+        done = threading.Event()
+
+        def write() -> None:
+            number = 0
+            while not done.is_set():
+                number += 1
+                run.move(f"n{number}")
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        children = []
+        for number in range(5):
+            child = os.fork()
+            if child == 0:
+                try:
+                    run.assume(f"child-{number}", "in stock")
+                except BaseException:  # noqa: BLE001 - a forked child must not return into the test run
+                    os._exit(1)
+                os._exit(0)
+            children.append(child)
+        codes = [os.waitpid(child, 0)[1] for child in children]
+        done.set()
+        thread.join()
+        assert codes == [0] * 5
+        assert len(run.contract.assumptions) == 5
 
 
 def test_an_address_that_is_none_is_refused() -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ledger.application.edge import Clock, Edge, local_actor, new_id, system_clock
+from ledger.application.edge import Edge, local_actor
 from ledger.application.ledger import Ledger
 from ledger.canonical import invalid
-from ledger.stores.base import FullStore
+from ledger.stores.opening import open_store
+from ledger.stores.stamps import Clock, new_id, system_clock
 from ledger.values import Actor, check_id
-
-log = logging.getLogger("ledger")
-
-MEMORY = ":memory:"
 
 
 def open_ledger(
@@ -53,37 +48,3 @@ def open_ledger(
         raise invalid("tenant", str(error)) from None
     store = open_store(url, busy_seconds=busy_seconds, create=create, unsafe=unsafe)
     return Ledger(Edge(store, tenant, actor or local_actor(), clock, ids))
-
-
-def open_store(
-    url: str | Path, *, busy_seconds: float = 10.0, create: bool = True, unsafe: bool = False
-) -> FullStore:
-    """Open the store behind an address; see `open_ledger`."""
-    path = file_of(url)
-    if path is None:
-        from ledger.stores.memory import MemoryStore
-
-        log.warning("a :memory: ledger forgets everything when the process ends")
-        return MemoryStore()
-    from ledger.stores.sqlite import SQLiteStore
-
-    return SQLiteStore(path, busy_seconds=busy_seconds, create=create, unsafe=unsafe)
-
-
-def file_of(url: str | Path) -> Path | None:
-    """Return the SQLite file an address names; None: it names memory.
-
-    Raises:
-        InvalidInput: it names neither.
-    """
-    address = str(url)
-    if address == MEMORY:
-        return None
-    scheme = re.match(r"([a-z][a-z0-9+]*):/", address)
-    if scheme is not None:
-        if scheme[1] != "sqlite":
-            raise invalid("url", f"{scheme[1]} is not supported; give a file path (SQLite) or {MEMORY}")
-        address = re.sub(r"^sqlite:/(//)?", "", address)
-    if not address.strip():
-        raise invalid("url", "an address is a file path (SQLite) or :memory:")
-    return Path(address)

@@ -15,10 +15,10 @@ import pytest
 from ledger import open_ledger
 from ledger.adapters import checkup
 from ledger.adapters.checkup import Check, check_up
-from ledger.application.opening import open_store
 from ledger.errors import StoreUnavailable, UnsafeStore
 from ledger.stores import sqlite_inspection
 from ledger.stores.base import FullStore
+from ledger.stores.opening import open_store
 
 NOW = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ import pytest
 
 from ledger import Actor, Ledger
 from ledger.application.edge import Edge
-from ledger.application.opening import open_store
 from ledger.stores.base import FullStore
+from ledger.stores.opening import open_store
 
 
 class SetClock:

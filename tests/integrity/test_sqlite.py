@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ledger import Actor, Source, open_ledger
-from ledger.application.opening import open_store
 from ledger.integrity.verify import Check, Report, Standing, verify
 from ledger.stores.base import FullStore
+from ledger.stores.opening import open_store
 from tests.integrity.book import altered
 
 RUN, OTHER, POLICY = "refund-17", "refund-18", "$source:policy:refunds"

@@ -42,7 +42,7 @@ def contract(
     from ledger.adapters.cli.contract_view import show
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
-    from ledger.application.edge import system_clock
+    from ledger.stores.stamps import system_clock
 
     moment = None if at is None else _moment(at)
     screen = Screen(as_json=as_json)

@@ -24,8 +24,8 @@ def doctor(context: typer.Context, ledger: LedgerOption = None, as_json: JsonOpt
     from ledger.adapters.checkup import check_up
     from ledger.adapters.cli.opening import existing, path_of, settings_of
     from ledger.adapters.cli.screen import Screen
-    from ledger.application.edge import system_clock
-    from ledger.application.opening import open_store
+    from ledger.stores.opening import open_store
+    from ledger.stores.stamps import system_clock
 
     screen = Screen(as_json=as_json)
     path = existing(path_of(settings_of(context, url=ledger)))

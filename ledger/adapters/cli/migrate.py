@@ -23,7 +23,7 @@ def migrate(context: typer.Context, ledger: LedgerOption = None, as_json: JsonOp
     """Migrate a ledger."""
     from ledger.adapters.cli.opening import existing, path_of, settings_of
     from ledger.adapters.cli.screen import Screen
-    from ledger.application.opening import open_store
+    from ledger.stores.opening import open_store
     from ledger.stores.sqlite_inspection import schema_of
 
     screen = Screen(as_json=as_json)

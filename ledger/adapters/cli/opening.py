@@ -9,9 +9,10 @@ import typer
 
 from ledger.adapters.cli.options import Given
 from ledger.adapters.settings import Settings, read_settings
-from ledger.application.opening import file_of, open_ledger
+from ledger.application.opening import open_ledger
 from ledger.canonical import invalid
 from ledger.errors import SchemaMismatch, StoreUnavailable
+from ledger.stores.opening import file_of
 from ledger.stores.sqlite_inspection import schema_of
 from ledger.stores.sqlite_schema import supported_version
 

@@ -15,8 +15,8 @@ import sys
 from itertools import count
 
 from ledger import Actor, Runtime, Source, open_ledger
-from ledger.application.edge import system_clock
 from ledger.run.contract import Contract
+from ledger.stores.stamps import system_clock
 
 RUN = "refund-17"
 POLICY = "policy:refunds"

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import re
-import uuid
-from datetime import UTC, datetime
 from typing import Never, cast
 
 from eventsourcing.domain import TAggregateID
@@ -20,17 +16,16 @@ from eventsourcing.persistence import (
 )
 from eventsourcing.utils import Environment, EnvType
 
-from ledger.canonical import invalid
 from ledger.errors import LedgerError
 from ledger.stores.base import FullStore
+from ledger.stores.opening import open_store
 from ledger.stores.recording.foreign import Archive, IdType
 from ledger.stores.recording.mapper import ClosedMapper
 from ledger.stores.recording.recorder import LedgerAggregateRecorder, LedgerApplicationRecorder
 from ledger.stores.recording.runs import RunRecorder
 from ledger.stores.recording.snapshots import LedgerSnapshotRecorder
+from ledger.stores.stamps import new_id, system_clock
 from ledger.values import Actor, check_id
-
-log = logging.getLogger("ledger")
 
 
 class LedgerFactory(InfrastructureFactory[TrackingRecorder]):
@@ -58,8 +53,8 @@ class LedgerFactory(InfrastructureFactory[TrackingRecorder]):
             store=self._open(),
             tenant=_tenant(tenant or self.env.name or "default"),
             actor=_actor(self.env.name),
-            clock=_system_clock,
-            ids=_new_id,
+            clock=system_clock,
+            ids=new_id,
             id_type=self._id_type(),
         )
         self._tenant_of_runs = _tenant(tenant or "default")
@@ -126,7 +121,7 @@ class LedgerFactory(InfrastructureFactory[TrackingRecorder]):
     def _open(self) -> FullStore:
         url = (self.env.get(self.LEDGER_URL) or "").strip()
         try:
-            return _open_store(url)
+            return open_store(url)
         except LedgerError as error:
             raise InfrastructureFactoryError(str(error)) from error
 
@@ -135,20 +130,6 @@ class LedgerFactory(InfrastructureFactory[TrackingRecorder]):
         if text not in ("text", "uuid"):
             raise InfrastructureFactoryError(f"{self.ORIGINATOR_ID_TYPE} is {text!r}, not 'uuid' or 'text'")
         return cast("IdType", text)
-
-
-def _open_store(url: str) -> FullStore:
-    if url == ":memory:":
-        from ledger.stores.memory import MemoryStore
-
-        log.warning("a :memory: ledger forgets everything when the process ends")
-        return MemoryStore()
-    path = re.sub(r"^sqlite:/(//)?", "", url)
-    if not path or re.match(r"[a-z][a-z0-9+]*:/", path):
-        raise invalid(LedgerFactory.LEDGER_URL, f"{url!r} is no path of a SQLite file, and not :memory:")
-    from ledger.stores.sqlite import SQLiteStore
-
-    return SQLiteStore(path)
 
 
 def _tenant(text: str) -> str:
@@ -163,14 +144,3 @@ def _actor(name: str) -> Actor:
         return Actor(f"service:{name or 'eventsourcing'}")
     except ValueError as error:
         raise InfrastructureFactoryError(f"the application's name is no id: {error}") from None
-
-
-# An application knows the ledger by its environment alone, so these are the edge of its program.
-
-
-def _system_clock() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251 - there is no caller who could give the time
-
-
-def _new_id() -> str:
-    return str(uuid.uuid4())  # noqa: TID251 - there is no caller who could give the id

@@ -15,7 +15,8 @@ from eventsourcing.persistence import IntegrityError, Tracking
 from eventsourcing.popo import POPOTrackingRecorder
 from eventsourcing.projection import Projection, ProjectionRunner
 
-from ledger.application.opening import open_ledger, open_store
+from ledger.application.opening import open_ledger
+from ledger.stores.opening import open_store
 from tests.stores.builder import assert_whole, together
 from tests.stores.recording import counting
 from tests.stores.recording.counting import Counter, Counting, environment

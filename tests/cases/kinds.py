@@ -1,0 +1,12 @@
+"""What broke other systems of this sort, kind by kind, and what shows that it does not break this one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.cases.kind import Kind
+from tests.cases.kinds_of_reading import READING
+from tests.cases.kinds_of_writing import WRITING
+
+KINDS: Final[tuple[Kind, ...]] = (*WRITING, *READING)
+"""Every kind once; a case stands in one of them."""

@@ -1,8 +1,9 @@
 """From events to stored bytes and back, through the closed registry of events.
 
 Reading verifies before it decodes: the hash of the bytes first, then the format, the name, the fields. What
-is not exactly known is refused; nothing is skipped, defaulted or imported. Bytes that are stored are never
-written again: a reader that needs them passes them on as they are.
+is not exactly known is refused; nothing is skipped, defaulted or imported. That bytes with the right hash
+are also spelled canonically (no key twice, no spaces) is checked by `verify`, not whenever they are read.
+Bytes that are stored are never written again: a reader that needs them passes them on as they are.
 """
 
 from __future__ import annotations

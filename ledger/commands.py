@@ -553,9 +553,13 @@ class MoveCursor(Command):
 
 
 class RecordMessage(Command):
-    """Add a message to the history; its content is kept as a blob."""
+    """Add a message to the history; its content is kept as a blob.
+
+    People go on writing to a run that waits, so it is admitted there.
+    """
 
     name = "message.record"
+    remedy = True
 
     content: Payload
     id: Id

@@ -275,6 +275,8 @@ class OutcomeUnknown(EffectError):
 
     code = "outcome_unknown"
     key: str
+    retry_after: float | None
+    """Seconds after which asking again may tell more; None: only a person can."""
 
 
 # --- the store ---------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Where configuration is read: once, from the environment and the command line, into one frozen value.
 
 INTENT_LEDGER_URL, INTENT_LEDGER_TENANT and INTENT_LEDGER_ACTOR set what `--ledger`, `--tenant` and `--actor`
-override. Nothing else in the product reads the environment.
+override. Nothing else in the product reads the environment, but for
+eventsourcing's factory, whose applications know their ledger by theirs.
 """
 
 from __future__ import annotations

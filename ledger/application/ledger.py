@@ -215,6 +215,8 @@ class Ledger:
             RunNotFound: no such run, or it was opened after that time.
             InvalidInput: the run never had that position, or the time has no zone.
         """
+        if at is not None and not isinstance(at, datetime) and type(at) is not int:
+            raise invalid("at", "a position is a whole number, a time a datetime")
         upto = at_time(self._edge, run, at) if isinstance(at, datetime) else at
         if upto is not None and upto < 1:
             raise InvalidInput("at: positions count from 1", path="at", reason="positions count from 1")
@@ -237,6 +239,9 @@ class Ledger:
             RunNotFound: no such run.
             ChainBroken: the record is not what was written.
         """
+        for name, value in (("after", after), ("upto", upto), ("limit", limit)):
+            if value is not None and value < 0:
+                raise invalid(name, "counts from 0 on")
         return log(self._edge, _run_id(run), after=after, upto=upto, limit=limit)
 
     def log_source(self, source: str, *, after: int = 0) -> Iterator[Record]:
@@ -300,6 +305,8 @@ class Ledger:
             live: wait for more instead of ending; closing the ledger ends it.
             idle_seconds: with `live`, end when nothing came for so long.
         """
+        if after < 0:
+            raise invalid("after", "global positions are above 0; 0 begins at the first record")
         return follow(self._edge, after, live=live, idle_seconds=idle_seconds)
 
     def blob(self, digest: str) -> bytes:

@@ -36,6 +36,7 @@ from ledger.stores.sqlite_writer import Writer
 from ledger.stores.wakeup import Wakeup
 
 _NO_LIMIT = -1
+_SYNCHRONOUS = ("off", "normal", "full", "extra")
 _LAST_PLACE = 2**63 - 1
 _DIGESTS_A_QUERY = 500
 
@@ -199,6 +200,8 @@ class SQLiteStore:
 
     def describe(self) -> dict[str, str | int | bool]:
         path, unsafe = self._file.path, self._file.unsafe
+        # A setting of the connection that writes, not of the file.
+        synchronous = _SYNCHRONOUS[self._writer.synchronous()]
 
         def step(connection: sqlite3.Connection) -> dict[str, str | int | bool]:
             return {
@@ -206,7 +209,7 @@ class SQLiteStore:
                 "path": str(path),
                 "schema": recognise(connection, path),
                 "journal_mode": connection.execute("PRAGMA journal_mode").fetchone()[0],
-                "synchronous": "full",
+                "synchronous": synchronous,
                 "file_system": self._file.kind_of_file_system(),
                 "unsafe": unsafe,
                 "busy_seconds": str(self._file.busy_seconds),

@@ -67,6 +67,12 @@ class Writer:
                 self._give_up(error)
                 raise translate(error, self._file.path) from error
 
+    def synchronous(self) -> int:
+        """Ask the durable connection how far it syncs, as SQLite counts: 2 is FULL."""
+        with self._lock:
+            level: int = self._ready().execute("PRAGMA synchronous").fetchone()[0]
+            return level
+
     def close(self) -> None:
         """Close for good."""
         with self._lock:

@@ -32,7 +32,7 @@ def measure(folder: Path) -> tuple[float, dict[str, float]]:
         for _ in range(_EVENTS):
             step()
         each = (time.process_time() - begin) / _EVENTS * 1e6
-        profile = cProfile.Profile()
+        profile = cProfile.Profile(time.process_time)
         profile.enable()
         for _ in range(_EVENTS):
             step()

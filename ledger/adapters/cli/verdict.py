@@ -34,7 +34,7 @@ def sentence(report: Report) -> list[str]:
     said = [_verdict(report)]
     if report.missing_blobs:
         missing = counted(report.missing_blobs, "content")
-        said.append(f"{missing} that records name are not there: expired, or taken away.")
+        said.append(f"MISSING: {missing} that records name: never kept here, expired, or taken away.")
     return said if report.anchored else [*said, UNANCHORED]
 
 
@@ -43,7 +43,8 @@ def _verdict(report: Report) -> str:
     code = code_of(report)
     if code is Exit.FINE:
         looks = counted(sum(report.checked.values()), "comparison")
-        return f"SOUND: {seen}, {looks}: everything is what was written."
+        missing = ", as far as it is here" if report.missing_blobs else ""
+        return f"SOUND: {seen}, {looks}: everything is what was written{missing}."
     if code is Exit.BAD_NEWS:
         broken = sum(stream.standing is Standing.ALTERED for stream in report.streams)
         return f"ALTERED: {broken:,} of {counted(len(report.streams), 'stream')} not as written ({seen})."

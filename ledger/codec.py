@@ -36,7 +36,8 @@ def encode(event: Event, envelope: Envelope) -> Row:
     """Encode one event into the row that is stored.
 
     Raises:
-        InvalidInput: the class is not in the registry, so no reader could decode it, or it is too large.
+        InvalidInput: the class is not in the registry, so no reader could decode it; a field holds what none
+            could read; or it is too large.
     """
     kind = type(event)
     name, version = kind.name, kind.version
@@ -44,7 +45,13 @@ def encode(event: Event, envelope: Envelope) -> Row:
         raise InvalidInput(
             f"{kind.__name__} is not an event of the ledger", path="event", reason="not registered"
         )
-    data = kind.__pydantic_serializer__.to_json(event, exclude_none=True)
+    data = kind.__pydantic_serializer__.to_json(event, exclude_none=True, warnings="none")
+    try:
+        # Models can be copied and put together without being checked. What could not be read back for ever is
+        # never stored, so the bytes are read once before they are.
+        kind.__pydantic_validator__.validate_json(data)
+    except ValidationError as error:
+        raise explain(error, root="data") from None
     record = write(envelope, name, version, data)
     key, act, claim = columns(event, envelope.run)
     return Row(envelope.position, envelope.id, digest(record), key, act, claim, record)

@@ -442,8 +442,8 @@ class ClaimEffect(Command):
     approval: Id | None = None
     args: CanonicalJson
     dedupes_for: Seconds | None = None
-    key: Sha256 | None = None
-    """None: computed from stable inputs."""
+    given: Id | None = None
+    """The caller's own name for the act; None: its key is computed from stable inputs."""
     lease_seconds: AtLeastOne = 30
     max_attempts: AtLeastOne = 1
     occurrence: Id | None = None

@@ -502,9 +502,12 @@ class EffectIntended(Event):
     authority: tuple[Id, ...] = ()
     """Grants it draws on; empty: none was needed and none given."""
     dedupes_for: Seconds | None = None
+    given: Id | None = None
+    """The caller's own name for the act, where the key comes from one."""
     key: Sha256
     key_scheme: Literal["given", "v1"]
-    """v1: computed from stable inputs; given: the caller named it."""
+    """v1: computed from step, tool, occurrence and arguments; given: from the caller's name for the act.
+    Either way tenant and lineage are part of it."""
     max_attempts: AtLeastOne = 1
     occurrence: Id | None = None
     recovery: Recovery

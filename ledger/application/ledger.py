@@ -304,6 +304,9 @@ class Ledger:
             after: `global_position` of the last record that was dealt with.
             live: wait for more instead of ending; closing the ledger ends it.
             idle_seconds: with `live`, end when nothing came for so long.
+
+        Raises:
+            InvalidInput: `after` lies behind the end of the ledger, as after a restore from a backup.
         """
         if after < 0:
             raise invalid("after", "global positions are above 0; 0 begins at the first record")

@@ -83,7 +83,17 @@ def at_time(edge: Edge, run: str, moment: datetime) -> int:
 
 
 def follow(edge: Edge, after: int, *, live: bool, idle_seconds: float | None) -> Iterator[Record]:
-    """Yield the global order from a place on."""
+    """Yield the global order from a place on.
+
+    Raises:
+        InvalidInput: the place lies behind the end. It was told by another ledger, or by a copy of this one that
+            went further; what is appended from now on would be passed over up to there.
+    """
+    end = edge.store.end()
+    if after > end:
+        raise invalid(
+            "after", f"the ledger ends at {end}, so {after} was told by another one or before a restore"
+        )
     quiet_since = time.monotonic()
     while True:
         try:

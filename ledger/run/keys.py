@@ -11,6 +11,7 @@ import hashlib
 from ledger.canonical import quote
 
 _KEY_DOMAIN = b"intent-ledger.effect.v1\n"
+_GIVEN_DOMAIN = b"intent-ledger.effect-given.v1\n"
 _ACT_DOMAIN = b"intent-ledger.act.v1\n"
 
 
@@ -23,6 +24,14 @@ def effect_key(tenant: str, root: str, step: str | None, tool: str, occurrence: 
     return _digest(
         _KEY_DOMAIN, quote(tenant), quote(root), _or_null(step), quote(tool), _or_null(occurrence), args
     )
+
+
+def given_key(tenant: str, root: str, name: str) -> str:
+    """Compute the key of an act that its caller named: `[tenant, root, name]` under a domain of its own.
+
+    The name alone would let two lineages that use the same one take each other's results for theirs.
+    """
+    return _digest(_GIVEN_DOMAIN, quote(tenant), quote(root), quote(name))
 
 
 def act_key(tenant: str, root: str, tool: str, args: str) -> str:

@@ -331,6 +331,14 @@ def test_a_follower_sees_everything_once_and_goes_on_where_it_stopped(ledger: Le
     assert seen == [f"r{number}" for number in range(30)]
 
 
+def test_a_cursor_from_before_a_restore_is_refused(ledger: Ledger) -> None:
+    ledger.open_run("r", "goal")
+    assert list(ledger.follow(after=1)) == []
+    with pytest.raises(InvalidInput) as refused:
+        list(ledger.follow(after=120))
+    assert refused.value.path == "after"
+
+
 def test_a_live_follower_gets_what_is_written_later(ledger: Ledger) -> None:
     seen: list[str] = []
     ready = threading.Event()

@@ -221,6 +221,12 @@ WRITING: Final = (
         "cases/test_imports.py::test_a_hostile_line_is_reported_and_stores_nothing",
     ),
     covered(
+        "150",
+        "something invalid is stored, and what holds it can never be loaded again",
+        "cases/test_values.py::test_what_no_reader_could_read_is_never_stored",
+        "cases/test_values.py::test_what_makes_no_run_is_never_stored",
+    ),
+    covered(
         "151",
         "an unknown type becomes a bare mapping, and work goes on with it",
         "record/test_decoding.py::test_an_unknown_event_is_refused_by_name",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ledger import Ledger, Published
+from ledger.commands import CloseRun, Command, MakeAssumption, MoveCursor, OpenObligation
 from ledger.errors import InvalidInput, UndecodableRecord
 from ledger.events import AssumptionMade, RunOpened, SourceRevised
 from ledger.testing import Clock
@@ -119,3 +120,31 @@ def test_what_makes_no_run_is_never_stored(ledger: Ledger) -> None:
             ledger.import_events(name, events, expected=expected)
     assert [(record.run, record.name) for record in ledger.follow()] == [("r", "run.opened")]
     assert run.assume("a", "in stock").position == 2
+
+
+def put_together(kind: type[Command], **fields: Any) -> Command:
+    """Make a model as pydantic allows it: without looking at what is in it."""
+    return kind.model_construct(**fields)
+
+
+@pytest.mark.parametrize(
+    "unchecked",
+    [
+        MakeAssumption(id="a", text="x").model_copy(update={"id": ""}),
+        put_together(MakeAssumption, id=7, text="x"),
+        put_together(MoveCursor, node="\0"),
+        put_together(CloseRun, outcome="victory"),
+        put_together(OpenObligation, id="o", text="x", owed_to="nobody in particular"),
+    ],
+)
+def test_what_no_reader_could_read_is_never_stored(ledger: Ledger, unchecked: Command) -> None:
+    """Case-150: a model that was put together without being checked is checked before it is stored."""
+    run = ledger.open_run("r", "goal")
+    with pytest.raises(InvalidInput) as refused:
+        run.do(unchecked)
+    assert refused.value.path.startswith("data.")
+    event = AssumptionMade(id="a", text="x").model_copy(update={"id": ""})
+    with pytest.raises(InvalidInput):
+        ledger.import_events("r", [event], expected=1)
+    assert ledger.contract("r").position == 1
+    assert run.assume("a", "x").position == 2

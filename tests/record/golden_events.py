@@ -175,6 +175,7 @@ COMPLETE: tuple[e.Event, ...] = (
         args='{"amount":"10.00","order":17}',
         authority=("g-1",),
         dedupes_for=86_400,
+        given="refund of order 17",
         key=KEY,
         key_scheme="v1",
         max_attempts=3,

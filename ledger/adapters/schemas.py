@@ -6,12 +6,18 @@ and version as constants and its content under `data`; `$defs` holds the values 
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
+from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from ledger import values
 from ledger.commands import COMMAND_CLASSES, Command
 from ledger.events import EVENT_CLASSES, Event
 
@@ -54,6 +60,10 @@ def command_schemas() -> dict[str, Any]:
 def _members(kinds: Iterable[type[Event] | type[Command]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     classes = tuple(kinds)
     places, shared = models_json_schema([(kind, "validation") for kind in classes])
+    for name, words in _words_of_fields(classes).items():
+        fields = shared["$defs"].get(name, {}).get("properties", {})
+        for field in words.keys() & fields.keys():
+            fields[field]["description"] = words[field]
     members = [
         {
             "title": kind.name,
@@ -69,6 +79,39 @@ def _members(kinds: Iterable[type[Event] | type[Command]]) -> tuple[list[dict[st
         for kind in classes
     ]
     return members, shared["$defs"]
+
+
+def _words_of_fields(kinds: Iterable[type[BaseModel]]) -> dict[str, dict[str, str]]:
+    """Find the docstrings below fields, by class: of these models' modules, and of the values they hold.
+
+    They are read from the source when they are asked for; pydantic would read it with every import.
+    """
+    modules = {
+        kind.__module__
+        for kind in (*kinds, *map(partial(getattr, values), values.__all__))
+        if inspect.isclass(kind)
+    }
+    found: dict[str, dict[str, str]] = {}
+    for module in sorted(modules):
+        for node in ast.parse(inspect.getsource(import_module(module))).body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name] = dict(_below_fields(node.body))
+    for kind in kinds:
+        inherited = (found.get(base.__name__, {}) for base in reversed(kind.__mro__))
+        found[kind.__name__] = {field: text for words in inherited for field, text in words.items()}
+    return found
+
+
+def _below_fields(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for above, below in pairwise(body):
+        if (
+            isinstance(above, ast.AnnAssign)
+            and isinstance(above.target, ast.Name)
+            and isinstance(below, ast.Expr)
+            and isinstance(below.value, ast.Constant)
+            and isinstance(below.value.value, str)
+        ):
+            yield above.target.id, " ".join(below.value.value.split())
 
 
 def _document(

@@ -86,14 +86,13 @@ def follow(edge: Edge, after: int, *, live: bool, idle_seconds: float | None) ->
     """Yield the global order from a place on.
 
     Raises:
-        InvalidInput: the place lies behind the end. It was told by another ledger, or by a copy of this one that
-            went further; what is appended from now on would be passed over up to there.
+        InvalidInput: the place lies behind the end. It was told by another ledger, or by a copy of this one
+            that went further; what is appended from now on would be passed over up to there.
     """
     end = edge.store.end()
     if after > end:
-        raise invalid(
-            "after", f"the ledger ends at {end}, so {after} was told by another one or before a restore"
-        )
+        reason = f"the ledger ends at {end}, so {after} was told by another one, or before a restore"
+        raise invalid("after", reason)
     quiet_since = time.monotonic()
     while True:
         try:

@@ -136,3 +136,10 @@ def test_commands_say_what_they_are() -> None:
     assert found["effect.report_success"]["x-report"] is True
     assert found["source.publish"]["x-stream"] == "source"
     assert found["obligation.waive"]["x-remedy"] is True
+
+
+def test_a_field_is_described_in_the_words_below_it() -> None:
+    events, commands = event_schemas()["$defs"], command_schemas()["$defs"]
+    assert events["RunResumed"]["properties"]["gap_seconds"]["description"].startswith("Time since")
+    assert events["Payload"]["properties"]["size"]["description"] == "Bytes of the content behind `digest`."
+    assert "subjects" in commands["MoveCursor"]["properties"]["about"]["description"]

@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 LOCK := .ci/requirements.lock
 LOCKER := .venv-lock
 PIP := -m pip --disable-pip-version-check --no-input --quiet
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-slow check lint types layers format bench lock clean

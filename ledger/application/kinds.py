@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from ledger.application.edge import Edge
 from ledger.application.stream import NOWHERE, Found, Head, Kind
 from ledger.codec import decode, decode_chain, message_digest, observation_digest
@@ -14,6 +12,7 @@ from ledger.record import ZERO_HASH, Record
 from ledger.run.contract import WINDOW, Contract, by_id
 from ledger.run.decide import decide
 from ledger.run.observations import find as find_observation
+from ledger.run.saving import restore, save
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
 from ledger.run.state import FOLD, evolve, replay
 from ledger.stores.base import SnapshotRow
@@ -27,19 +26,17 @@ if TYPE_CHECKING:
 def load_contract(edge: Edge, run: str, *, upto: int | None = None) -> Found[Contract | None]:
     """Read the contract of a run, now or at an earlier position; None where there is no such run."""
     loaded = edge.store.load(edge.tenant, run, FOLD, upto=upto)
-    contract: Contract | None = None
-    size = 0
-    if loaded.snapshot is not None:
-        try:
-            contract = Contract.model_validate_json(loaded.snapshot.state)
-            size = len(loaded.snapshot.state)
-        except ValidationError:
-            # A snapshot is never more than a shortcut: one that cannot be read is as good as none.
-            tail = edge.store.read(edge.tenant, run, upto=upto)
-            return Found(replay(_chain(edge, tail, run, 0, ZERO_HASH)))
-    at = 0 if contract is None else contract.position
-    prev = ZERO_HASH if contract is None else bytes.fromhex(contract.hash)
-    return Found(replay(_chain(edge, loaded.tail, run, at, prev), contract), at, size)
+    saved = loaded.snapshot
+    if saved is None:
+        return Found(replay(_chain(edge, loaded.tail, run, 0, ZERO_HASH)))
+    contract = restore(saved.state)
+    place = edge.tenant, run, saved.position, saved.hash.hex()
+    if contract is None or (contract.tenant, contract.run, contract.position, contract.hash) != place:
+        # A snapshot is never more than a shortcut: one that is not what was saved is as good as none.
+        tail = edge.store.read(edge.tenant, run, upto=upto)
+        return Found(replay(_chain(edge, tail, run, 0, ZERO_HASH)))
+    found = replay(_chain(edge, loaded.tail, run, saved.position, saved.hash), contract)
+    return Found(found, saved.position, len(saved.state))
 
 
 def _chain(edge: Edge, rows: Sequence[StoredRow], run: str, after: int, prev: bytes) -> Iterator[Record]:
@@ -60,8 +57,7 @@ def _run_head(contract: Contract | None) -> Head:
 
 def _run_snapshot(contract: Contract | None) -> SnapshotRow:
     assert contract is not None
-    state = contract.__pydantic_serializer__.to_json(contract, exclude_none=True)
-    return SnapshotRow(contract.position, bytes.fromhex(contract.hash), FOLD, state)
+    return SnapshotRow(contract.position, bytes.fromhex(contract.hash), FOLD, save(contract))
 
 
 def _run_prior(edge: Edge, run: str, contract: Contract | None, command: Command) -> Record | None:

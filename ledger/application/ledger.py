@@ -14,7 +14,7 @@ from ledger.application.edge import Edge
 from ledger.application.kinds import RUN, SOURCE, load_contract, load_source
 from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.reading import at_time, follow, loaded, log, records_of
-from ledger.application.runs import Loaded, Run, build
+from ledger.application.runs import Loaded, Run, build, several
 from ledger.application.sources import SourceHandle
 from ledger.application.stream import Context, Found, Stated, Stream
 from ledger.canonical import invalid
@@ -98,10 +98,10 @@ class Ledger:
             owner=owner,
             labels=labels,
             limits=limits,
-            rests_on=tuple(rests_on),
+            rests_on=several("rests_on", rests_on),
             runtime=runtime,
             thread=thread,
-            about=tuple(about),
+            about=several("about", about),
         )
         stream = Stream(self._edge, _run_id(run), RUN, Found[Contract | None](None))
         handle = self._handle(stream, actor, None)
@@ -123,7 +123,7 @@ class Ledger:
     def source(self, source: str, *, actor: Actor | None = None) -> SourceHandle:
         """Return a handle on a source stream, `kind:name`; it begins with what is first written to it."""
         stream = self._source_stream(source)
-        return SourceHandle(stream, source, Context(actor or self._edge.actor))
+        return SourceHandle(stream, source, Context(self._actor(actor)))
 
     def import_events(
         self,
@@ -158,8 +158,15 @@ class Ledger:
             self._open_head(name)
         if expected:
             stream.expect(expected)
-        context = Context(actor or self._edge.actor, about=tuple(about), blobs=tuple(blobs))
+        context = Context(self._actor(actor), about=several("about", about), blobs=tuple(blobs))
         return stream.append(events, context, guards=relies_on)
+
+    def _actor(self, actor: Actor | None) -> Actor:
+        if actor is None:
+            return self._edge.actor
+        if not isinstance(actor, Actor):
+            raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
+        return actor
 
     def _handle(
         self,
@@ -169,7 +176,7 @@ class Ledger:
         correlation: str | None = None,
     ) -> Run:
         context = Context(
-            actor or self._edge.actor,
+            self._actor(actor),
             correlation=correlation,
             incarnation=incarnation,
             sources=self._sources_of,
@@ -262,6 +269,8 @@ class Ledger:
         Raises:
             InvalidInput: a field is unknown or malformed.
         """
+        if query is not None and (fields or not isinstance(query, RunQuery)):
+            raise invalid("query", "give one RunQuery, or its fields")
         if query is None:
             try:
                 query = RunQuery(**fields)
@@ -292,7 +301,9 @@ class Ledger:
         found: dict[str, SourceState] = {}
         for stream in self._edge.store.source_heads(self._edge.tenant):
             state = load_source(self._edge, stream).state
-            found[state.source] = state
+            # A head at 0 is only a name that a run claimed to have something from.
+            if state.position:
+                found[state.source] = state
         return found
 
     def follow(

@@ -42,6 +42,8 @@ def open_ledger(
         UnsafeStore: the database could lose what was acknowledged.
         StoreUnavailable: it cannot be opened.
     """
+    if actor is not None and not isinstance(actor, Actor):
+        raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
     try:
         check_id(tenant)
     except ValueError as error:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ledger import commands as c
 from ledger.application.payloads import Packed, pack, pack_content, pack_report
 from ledger.application.stream import Context, Stated, Stream
-from ledger.canonical import canonical_text, load_text
+from ledger.canonical import canonical_text, invalid, load_text
 from ledger.codec import explain
 from ledger.errors import RunNotFound
 from ledger.run.contract import Contract, Message
@@ -31,6 +31,17 @@ class Loaded(NamedTuple):
     """What the cursor needs, by reference (`effect:KEY`, `observation:KEY`), as far as it has a result."""
     messages: tuple[tuple[Message, Any], ...]
     """The messages of the window with their contents, oldest first; None where one has expired."""
+
+
+def several(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
+    """Take a list of things; one text is none, though Python would take it for a list of letters.
+
+    Raises:
+        InvalidInput: a text was given, or something that is no list.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise invalid(name, f"give a list, not {given!r:.50} alone")
+    return tuple(given)
 
 
 def build(kind: Callable[..., c.Command], **fields: Any) -> c.Command:
@@ -118,6 +129,8 @@ class Run:
             PositionConflict: the run does not stand at `expected`, or races were lost too often.
             Superseded: the run was resumed elsewhere.
         """
+        if not isinstance(command, c.Command):
+            raise invalid("command", f"{command!r:.50} is not a command of ledger.commands")
         context = replace(
             self._context,
             about=command.about,
@@ -134,7 +147,9 @@ class Run:
 
     def revise_goal(self, text: str, *, reason: str, by: str, rests_on: Sequence[str] = ()) -> Stated:
         """Change the goal; it is an act with an author and a reason."""
-        return self._say(c.ReviseGoal, text=text, reason=reason, by=by, rests_on=tuple(rests_on))
+        return self._say(
+            c.ReviseGoal, text=text, reason=reason, by=by, rests_on=several("rests_on", rests_on)
+        )
 
     def commit_plan(self, steps: Iterable[Step | str], *, reason: str | None = None) -> Stated:
         """Bind the run to a plan: from then on a step outside it is off plan."""
@@ -195,7 +210,7 @@ class Run:
 
     def assume(self, id: str, text: str, *, rests_on: Sequence[str] = (), by: str | None = None) -> Stated:
         """Take something for granted, so that others can rest on it as `assumption:ID`."""
-        return self._say(c.MakeAssumption, id=id, text=text, rests_on=tuple(rests_on), by=by)
+        return self._say(c.MakeAssumption, id=id, text=text, rests_on=several("rests_on", rests_on), by=by)
 
     def refute(self, id: str, *, evidence: str, by: str | None = None) -> Stated:
         """Report that an assumption is wrong."""
@@ -207,7 +222,7 @@ class Run:
 
     def discharge(self, id: str, *, evidence: str, refs: Sequence[str] = (), by: str | None = None) -> Stated:
         """State that what was owed was done, and what shows it."""
-        return self._say(c.DischargeObligation, id=id, evidence=evidence, refs=tuple(refs), by=by)
+        return self._say(c.DischargeObligation, id=id, evidence=evidence, refs=several("refs", refs), by=by)
 
     def waive(self, id: str, *, reason: str, by: str) -> Stated:
         """Give up what was owed; not for agents."""
@@ -236,7 +251,7 @@ class Run:
             c.GrantAuthority,
             id=id,
             principal=principal,
-            scopes=tuple(scopes),
+            scopes=several("scopes", scopes),
             granted_by=granted_by,
             budget=budget,
             expires_at=expires_at,
@@ -283,6 +298,8 @@ class Run:
     ) -> Stated:
         """Report what was seen of the outside; whatever the value is, the fact is kept.
 
+        A JSON value is kept as it is. Anything else (a tuple, a datetime, a Decimal inside) is kept as the
+        name of its type and a digest, which the log `ledger` warns of: convert it first to read it again.
         `fresh_for` in seconds: None never goes stale, 0 is never reused. `more` are further fields of
         `ledger.commands.RecordObservation`.
         """
@@ -358,7 +375,7 @@ class Run:
 
 
 def _steps(steps: Iterable[Step | str]) -> tuple[Any, ...]:
-    return tuple({"name": step} if isinstance(step, str) else step for step in steps)
+    return tuple({"name": step} if isinstance(step, str) else step for step in several("steps", steps))
 
 
 def content_of(content: bytes | None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ledger import commands as c
-from ledger.application.runs import build
+from ledger.application.runs import build, several
 from ledger.application.stream import Context, Stated, Stream
 from ledger.run.sources import SourceState
 from ledger.values import Published
@@ -35,7 +35,7 @@ class SourceHandle:
         Raises:
             IdInUse: the source was opened with other owners.
         """
-        return self._stream.do(build(c.OpenSource, owners=tuple(owners)), self._context)
+        return self._stream.do(build(c.OpenSource, owners=several("owners", owners)), self._context)
 
     def publish(
         self,
@@ -53,17 +53,17 @@ class SourceHandle:
         Raises:
             ContractChanged: something is left out that `withdraw` does not name; `evidence` lists it.
             IdInUse: this revision was published with other content.
-            AuthorityExceeded: `by` (or the actor) is not an owner.
+            AuthorityExceeded: who publishes is not an owner; for an authenticated actor that is the actor.
         """
         if isinstance(constraints, Mapping):
             listed: tuple[object, ...] = tuple({"id": id, "text": text} for id, text in constraints.items())
         else:
-            listed = tuple(constraints)
+            listed = several("constraints", constraints)
         command = build(
             c.PublishRevision,
             revision=revision,
             constraints=listed,
-            withdraw=tuple(withdraw),
+            withdraw=several("withdraw", withdraw),
             reason=reason,
             by=by,
         )

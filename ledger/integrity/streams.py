@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
-
-from pydantic import ValidationError
 
 from ledger.errors import LedgerError
 from ledger.events import ConstraintWithdrawnAtSource, Event, RunClosed, SourceOpened, SourceRevised
@@ -21,6 +18,7 @@ from ledger.integrity.references import references
 from ledger.integrity.rows import Seen, look_at
 from ledger.record import Record, TermsMark
 from ledger.run.contract import Contract
+from ledger.run.saving import restore
 from ledger.run.sources import PREFIX
 from ledger.run.state import FOLD, evolve
 
@@ -260,7 +258,7 @@ class StreamCheck:
             return
         notes.expect(
             Check.SNAPSHOTS,
-            _restored(saved.state) == self._contract,
+            restore(saved.state) == self._contract,
             row.position,
             "the snapshot is not the fold of the events up to it",
         )
@@ -287,15 +285,6 @@ class StreamCheck:
                     position,
                     self._position,
                 )
-
-
-def _restored(state: Any) -> Contract | None:
-    if type(state) is not bytes:
-        return None
-    try:
-        return Contract.model_validate_json(state)
-    except (ValidationError, ValueError):
-        return None
 
 
 def _words(terms: TermsMark | None) -> str:

@@ -12,16 +12,17 @@ from ledger.run.fold import Changes, placed, put, replaced
 
 def made(contract: Contract, event: AssumptionMade, record: Record) -> Changes:
     """The assumption is held."""
-    return {"assumptions": put(contract.assumptions, placed(Assumption, event, record, refuted=None))}
+    view = placed(Assumption, event, record, refuted=None, refuted_again=None)
+    return {"assumptions": put(contract.assumptions, view)}
 
 
 def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Changes:
     """The assumption is marked as refuted by the first evidence, and let go once nothing open rests on it."""
     old = by_id(contract.assumptions, event.id)
-    if old is None or old.refuted is not None:
+    if old is None:
         return {}
     refutation = Refutation(at=record.at, by=event.by, evidence=event.evidence, position=record.position)
-    new = old.with_fields({"refuted": refutation})
+    new = old.with_fields({"refuted" if old.refuted is None else "refuted_again": refutation})
     return {"assumptions": replaced(contract.assumptions, old, new)}
 
 
@@ -40,7 +41,7 @@ def refute(contract: Contract, command: RefuteAssumption, given: Given) -> Decis
     old = by_id(contract.assumptions, command.id)
     if old is None:
         return not_open("assumption", command.id)
-    known = old.refuted
-    if known is not None and (known.by, known.evidence) == (command.by, command.evidence):
-        return stands_at(known.position)
+    for known in (old.refuted, old.refuted_again):
+        if known is not None and (known.by, known.evidence) == (command.by, command.evidence):
+            return stands_at(known.position)
     return admitted(stated(AssumptionRefuted, command))

@@ -176,15 +176,17 @@ def _moved(command: AcceptConstraint, source: SourceState, given: Given) -> Refu
     named = command.source.revision
     behind = named is not None and source.revision is not None and named != source.revision
     if (relied or behind) and not _published(command, source):
+        known = source.item(id) is not None
+        says = "says something else under" if known else "does not publish"
         return Refusal(
             "contract_changed",
-            f"{source.source} says something else under {id!r} in revision {source.revision!r}",
+            f"{source.source} {says} {id!r} in revision {source.revision!r}",
             evidence={
                 "source": source.source,
                 "id": id,
                 "source_position": source.position,
                 "revision": source.revision,
-                "change": "reworded",
+                "change": "reworded" if known else "absent",
             },
         )
     return None

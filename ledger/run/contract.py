@@ -103,6 +103,8 @@ class Assumption(AssumptionMade):
     at: Instant
     position: Position
     refuted: Refutation | None = None
+    refuted_again: Refutation | None = None
+    """The last of the refutations that came later, with other evidence."""
 
 
 class Obligation(ObligationOpened):

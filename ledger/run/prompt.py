@@ -22,7 +22,11 @@ def render(contract: Contract, now: datetime | None) -> str:
         f"# Contract of run {contract.run} at position {contract.position}",
         f"Status: {_status(contract)}. Incarnation {contract.incarnation}.",
         *_section("Goal", _goal(contract)),
-        *_section("Constraints in force: follow every one", _constraints(contract, now)),
+        *_section("Constraints in force: follow every one", _constraints(contract, now, claimed=False)),
+        *_section(
+            "Claimed, and not said by the source that is named: ask before you rely on one",
+            _constraints(contract, now, claimed=True),
+        ),
         *_section("Plan", _plan(contract)),
         *_section("Owed", (_obligation(item, now) for item in contract.obligations)),
         *_section(
@@ -77,17 +81,16 @@ def _goal(contract: Contract) -> Iterator[str]:
     yield _text(goal.text) + note
 
 
-def _constraints(contract: Contract, now: datetime | None) -> Iterator[str]:
+def _constraints(contract: Contract, now: datetime | None, *, claimed: bool) -> Iterator[str]:
     constraints = contract.constraints if now is None else contract.in_force(now)
-    return (_constraint(item) for item in constraints)
+    return (_constraint(item) for item in constraints if (item.published is False) is claimed)
 
 
 def _constraint(item: Constraint) -> str:
     origin = f"asserted by {item.asserted_by}, accepted by {item.accepted_by}"
     if item.source is not None:
         revision = f" revision {item.source.revision}" if item.source.revision else ""
-        claim = "" if item.published else ", claimed: the source does not say so"
-        origin += f", from {item.source.stream}{revision}{claim}"
+        origin += f", {'from' if item.published else 'naming'} {item.source.stream}{revision}"
     since = "" if item.valid_from is None else f", valid from {write_time(item.valid_from)}"
     until = "" if item.valid_until is None else f", valid until {write_time(item.valid_until)}"
     return f"[{item.id}] {_text(item.text)}{_note(origin + since + until)}"

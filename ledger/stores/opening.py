@@ -40,6 +40,8 @@ def file_of(url: str | Path) -> Path | None:
     Raises:
         InvalidInput: it names neither.
     """
+    if not isinstance(url, str | Path):
+        raise invalid("url", f"an address is a file path (SQLite) or {MEMORY}, not {url!r:.50}")
     address = str(url)
     if address == MEMORY:
         return None

@@ -14,6 +14,8 @@ from ledger.application.reading import loaded
 from ledger.application.stream import SNAPSHOT_EVERY
 from ledger.errors import ChainBroken, InvalidInput, NotFound, RunNotFound
 from ledger.record import ZERO_HASH, Row
+from ledger.run.saving import save
+from ledger.run.state import FOLD
 from ledger.stores.base import Append, FullStore, SnapshotRow, StreamAppend
 from tests.application.conftest import OpenLedger, SetClock
 
@@ -79,8 +81,6 @@ def test_snapshots_change_no_answer(ledger: Ledger, store: FullStore, clock: Set
 def test_loading_reads_only_what_the_snapshot_lacks(
     ledger: Ledger, store: FullStore, clock: SetClock
 ) -> None:
-    from ledger.run.state import FOLD
-
     lively(ledger, "r", 500, clock)
     loaded = store.load("default", "r", FOLD)
     assert loaded.snapshot is not None
@@ -91,8 +91,6 @@ def test_loading_reads_only_what_the_snapshot_lacks(
 def test_a_snapshot_that_cannot_be_read_is_as_good_as_none(
     ledger: Ledger, store: FullStore, clock: SetClock, state: bytes
 ) -> None:
-    from ledger.run.state import FOLD
-
     lively(ledger, "r", 40, clock)
     contract = ledger.contract("r")
     head = bytes.fromhex(contract.hash)
@@ -100,11 +98,23 @@ def test_a_snapshot_that_cannot_be_read_is_as_good_as_none(
     assert ledger.contract("r") == contract
 
 
+def test_an_altered_snapshot_is_not_taken_for_the_contract(
+    ledger: Ledger, store: FullStore, clock: SetClock
+) -> None:
+    lively(ledger, "r", 40, clock)
+    whole = ledger.contract("r")
+    at = bytes.fromhex(whole.hash)
+    other = save(ledger.contract("r", at=39))
+    for state in (save(whole).replace(b"goal 40", b"goal 99"), save(whole)[65:], other, b"\n" * 80):
+        store.put_snapshot("default", "r", SnapshotRow(40, at, FOLD, state))
+        assert ledger.contract("r") == whole
+
+
 def test_a_snapshot_of_another_fold_is_passed_over(ledger: Ledger, store: FullStore, clock: SetClock) -> None:
     lively(ledger, "r", 40, clock)
     contract = ledger.contract("r")
     wrong = contract.model_copy(update={"goal": contract.goal.model_copy(update={"text": "stolen"})})
-    state = wrong.model_dump_json(exclude_none=True).encode()
+    state = save(wrong)
     store.put_snapshot("default", "r", SnapshotRow(40, bytes.fromhex(contract.hash), "0", state))
     assert ledger.contract("r").goal.text == contract.goal.text
 
@@ -128,8 +138,6 @@ def test_a_failing_snapshot_never_fails_the_append(store: FullStore, open_on: Op
 @settings(max_examples=25)
 @given(moves=st.lists(st.sampled_from(["a", "b", "c"]), max_size=40), cut=st.integers(1, 41))
 def test_a_snapshot_anywhere_and_its_tail_are_the_full_fold(moves: list[str], cut: int) -> None:
-    from ledger.run.state import FOLD
-
     with open_ledger(":memory:") as ledger:
         run = ledger.open_run("r", "goal")
         for number, node in enumerate(moves):
@@ -138,7 +146,7 @@ def test_a_snapshot_anywhere_and_its_tail_are_the_full_fold(moves: list[str], cu
         ledger.store.drop_snapshots()
         at = min(cut, whole.position)
         part = ledger.contract("r", at=at)
-        state = part.model_dump_json(exclude_none=True).encode()
+        state = save(part)
         ledger.store.put_snapshot("default", "r", SnapshotRow(at, bytes.fromhex(part.hash), FOLD, state))
         assert ledger.contract("r") == whole
 

@@ -37,6 +37,7 @@ from ledger.events import (
 from ledger.integrity.verify import Check, Finding, Report, Standing, verify
 from ledger.record import ZERO_HASH, Envelope, digest
 from ledger.run.contract import Contract
+from ledger.run.saving import save
 from ledger.run.state import FOLD, evolve
 from ledger.stores.base import SnapshotRow, StoredRow, StreamHead
 from ledger.values import Actor, Outcome, Payload, Published, Recovery, Source
@@ -93,7 +94,7 @@ class Book:
         """Save the fold at a position."""
         contract = self.contracts[stream, position]
         assert contract is not None
-        state = contract.model_dump_json(exclude_none=True).encode()
+        state = save(contract)
         snapshot = SnapshotRow(position, self.at(stream, position).hash, FOLD, state)
         self.saved.setdefault(stream, []).append(snapshot)
 

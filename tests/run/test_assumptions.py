@@ -110,3 +110,17 @@ def test_what_a_refuted_assumption_rested_on_is_not_kept_by_it() -> None:
     assert [item.id for item in history.contract.assumptions] == ["lower", "upper"]
     kept = history.also(e.AssumptionRefuted(id="upper", evidence="seen")).contract.assumptions
     assert [item.id for item in kept] == ["upper"]
+
+
+def test_each_evidence_is_heard_once_however_often_it_is_told() -> None:
+    history = given(
+        x.opened(),
+        e.AssumptionMade(id="a", text="x"),
+        e.AssumptionMade(id="b", text="y", rests_on=("assumption:a",)),
+    )
+    one, two = RefuteAssumption(evidence="one", id="a"), RefuteAssumption(evidence="two", id="a")
+    history = history.when(one).then(e.AssumptionRefuted(evidence="one", id="a"))
+    history.when(one).then_stands_at(4)
+    history = history.when(two).then(e.AssumptionRefuted(evidence="two", id="a"))
+    history.when(two).then_stands_at(5)
+    history.when(one).then_stands_at(4)

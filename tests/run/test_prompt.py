@@ -147,6 +147,9 @@ def test_a_text_stands_as_it_was_stated() -> None:
 def test_a_published_rule_is_no_claim() -> None:
     source = [x.REFUNDS]
     history = given(x.opened(), sources=source).when(x.accept(source=x.POLICY)).after
-    assert "claimed" not in history.contract.to_prompt()
+    assert "## Claimed" not in history.contract.to_prompt()
     other = history.when(x.accept("other", source=x.POLICY)).after
-    assert "claimed: the source does not say so" in other.contract.to_prompt()
+    follow, claimed = other.contract.to_prompt().split("## Claimed")
+    assert "[limit-100]" in follow
+    assert "[other]" in claimed
+    assert "[other]" not in follow

@@ -11,7 +11,7 @@ PIP := -m pip --disable-pip-version-check --no-input --quiet
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-slow check lint types layers format bench lock clean
+.PHONY: help env demo test test-fast check lint types layers format bench lock clean
 
 help: ## Show this text
 	@echo "Intent Ledger: an event-sourced ledger of agent runs."
@@ -28,11 +28,11 @@ env: $(VENV)/.project ## Create or refresh .venv from the lock (the targets belo
 demo: env ## Show a ledger at work in under ten seconds
 	@$(BIN)/intent-ledger demo
 
-test: env ## Run the tests, all but the slow ones
-	@$(PYTEST) -m "not slow" $(ARGS)
+test: env ## Run all tests
+	@$(PYTEST) $(ARGS)
 
-test-slow: env ## Run the slow tests: crashes, races, many processes
-	@$(PYTEST) -m slow $(ARGS)
+test-fast: env ## Run all but the slow tests (crashes, races, many processes)
+	@$(PYTEST) -m "not slow" $(ARGS)
 
 check: lint types layers ## Check style, types and the direction of imports
 

@@ -32,8 +32,11 @@ from ledger.record import (
 from ledger.values import Actor, read_time
 
 
-def encode(event: Event, envelope: Envelope) -> Row:
+def encode(event: Event, envelope: Envelope, *, checked: bool = False) -> Row:
     """Encode one event into the row that is stored.
+
+    `checked` says that the event comes from a command whose fields were just checked; otherwise the bytes are
+    read once before they are stored for ever.
 
     Raises:
         InvalidInput: the class is not in the registry, so no reader could decode it; a field holds what none
@@ -46,12 +49,13 @@ def encode(event: Event, envelope: Envelope) -> Row:
             f"{kind.__name__} is not an event of the ledger", path="event", reason="not registered"
         )
     data = kind.__pydantic_serializer__.to_json(event, exclude_none=True, warnings="none")
-    try:
-        # Models can be copied and put together without being checked. What could not be read back for ever is
-        # never stored, so the bytes are read once before they are.
-        kind.__pydantic_validator__.validate_json(data)
-    except ValidationError as error:
-        raise explain(error, root="data") from None
+    if not checked:
+        try:
+            # Models can be copied and put together without being checked: what no reader could read again is
+            # refused here.
+            kind.__pydantic_validator__.validate_json(data)
+        except ValidationError as error:
+            raise explain(error, root="data") from None
     record = write(envelope, name, version, data)
     key, act, claim = columns(event, envelope.run)
     return Row(envelope.position, envelope.id, digest(record), key, act, claim, record)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
-from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -93,7 +93,7 @@ def _words_of_fields(kinds: Iterable[type[BaseModel]]) -> dict[str, dict[str, st
     }
     found: dict[str, dict[str, str]] = {}
     for module in sorted(modules):
-        for node in ast.parse(inspect.getsource(import_module(module))).body:
+        for node in ast.parse(inspect.getsource(sys.modules[module])).body:
             if isinstance(node, ast.ClassDef):
                 found[node.name] = dict(_below_fields(node.body))
     for kind in kinds:

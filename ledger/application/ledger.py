@@ -123,7 +123,7 @@ class Ledger:
     def source(self, source: str, *, actor: Actor | None = None) -> SourceHandle:
         """Return a handle on a source stream, `kind:name`; it begins with what is first written to it."""
         stream = self._source_stream(source)
-        return SourceHandle(stream, source, Context(self._actor(actor)))
+        return SourceHandle(stream, source, Context(self._actor(actor), checked=True))
 
     def import_events(
         self,
@@ -177,6 +177,7 @@ class Ledger:
     ) -> Run:
         context = Context(
             self._actor(actor),
+            checked=True,
             correlation=correlation,
             incarnation=incarnation,
             sources=self._sources_of,

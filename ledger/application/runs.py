@@ -135,6 +135,7 @@ class Run:
             self._context,
             about=command.about,
             causation=causation,
+            checked=False,
             correlation=correlation or self._context.correlation,
         )
         return self._stream.do(command, context, expected=expected)

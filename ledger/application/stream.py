@@ -99,6 +99,8 @@ class Context:
     about: tuple[str, ...] = ()
     blobs: tuple[Blob, ...] = ()
     causation: str | None = None
+    checked: bool = False
+    """The command was built, and so checked, by the handle that asks."""
     correlation: str | None = None
     incarnation: int | None = None
     sources: Callable[[Command, bool], Mapping[str, SourceState]] = field(default=lambda command, fresh: {})
@@ -306,7 +308,7 @@ class Stream(Generic[S]):
                 terms,
                 context.about,
             )
-            row = encode(event, envelope)
+            row = encode(event, envelope, checked=context.checked)
             record = written(event, envelope, row.hash)
             state = kind.evolve(state, record)
             rows.append(row)

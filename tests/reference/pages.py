@@ -25,6 +25,7 @@ from ledger.run.decide import RULES, may_refuse, may_yield
 from ledger.run.sources import SOURCE_FOLDS, SOURCE_RULES
 from ledger.run.state import FOLDS
 from ledger.values import Value
+from tests.reference.library import library_page
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 
@@ -259,5 +260,9 @@ def _oneline(text: str) -> str:
     return " ".join(text.split())
 
 
-PAGES: dict[str, Callable[[], str]] = {"commands.md": commands_page, "events.md": events_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "events.md": events_page,
+    "library.md": lambda: _page("The library", *library_page()),
+}
 """The pages by file name."""

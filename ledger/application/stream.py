@@ -123,8 +123,8 @@ class Stream(Generic[S]):
         self.name = name
         self._kind = kind
         self._lock = threading.RLock()
+        self._generation = forks.generation()
         self._begin(found)
-        forks.watch(self)
         self._doubt: tuple[Command, _Draft[S]] | None = None
 
     def _begin(self, found: Found[S]) -> None:
@@ -143,7 +143,7 @@ class Stream(Generic[S]):
 
     def catch_up(self) -> list[Record]:
         """Read and fold what was appended since; return it."""
-        with self._lock:
+        with self._turn():
             head = self._head
             if head.position == 0:
                 self._begin(self._kind.load(self.edge, self.name))
@@ -171,7 +171,7 @@ class Stream(Generic[S]):
         Where somebody was first it is decided again on what they wrote, unless `expected` names the position
         it is meant for. Raises what a refusal or a conflict stands for.
         """
-        with self._lock:
+        with self._turn():
             known = self._settle_doubt(command)
             if known is not None:
                 return known
@@ -214,20 +214,22 @@ class Stream(Generic[S]):
             PositionConflict: somebody was first.
             GuardMoved: a source stream does not stand where the events rely on it.
         """
-        with self._lock:
+        with self._turn():
             return self._append(self._draft(tuple(events), context, guards or {}), None)
 
-    def before_fork(self) -> None:
-        """Nothing is open here; the store closes its own connections."""
+    def _turn(self) -> threading.RLock:
+        """Return the lock by which threads take turns, a free one in a process that was forked off.
 
-    def after_fork_in_parent(self) -> None:
-        """Nothing was closed."""
-
-    def after_fork_in_child(self) -> None:
-        """Begin with a free lock: the thread that may have held it is not here."""
-        self._lock = threading.RLock()
-        self._head = self._kind.head(self._state)
-        self._doubt = None
+        The thread that held it at the fork is not there, and may have been in the middle of a change.
+        """
+        if self._generation != forks.generation():
+            with forks.one_at_a_time:
+                if self._generation != forks.generation():
+                    self._lock = threading.RLock()
+                    self._head = self._kind.head(self._state)
+                    self._doubt = None
+                    self._generation = forks.generation()
+        return self._lock
 
     # --- deciding --------------------------------------------------------------------------------
 

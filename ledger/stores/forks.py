@@ -30,16 +30,29 @@ class Forkable(Protocol):
 
 _alive: WeakSet[Forkable] = WeakSet()
 _forking: list[Forkable] = []
-_one_at_a_time = Lock()
+one_at_a_time = Lock()
+"""Held through each fork, and free on both sides of it afterwards."""
+
+_generation = 0
 
 
 def watch(store: Forkable) -> None:
     """Tell a store about forks as long as it lives."""
-    _alive.add(store)
+    # A fork in another thread goes through the stores, and none may join them meanwhile.
+    with one_at_a_time:
+        _alive.add(store)
+
+
+def generation() -> int:
+    """Count the forks that lie between this process and the one that loaded the ledger.
+
+    What holds nothing but a lock need not be told of forks: it looks whether it was made in this process.
+    """
+    return _generation
 
 
 def _before() -> None:
-    _one_at_a_time.acquire()
+    one_at_a_time.acquire()
     _forking.extend(_alive)
     for store in _forking:
         store.before_fork()
@@ -49,14 +62,16 @@ def _in_parent() -> None:
     for store in _forking:
         store.after_fork_in_parent()
     _forking.clear()
-    _one_at_a_time.release()
+    one_at_a_time.release()
 
 
 def _in_child() -> None:
+    global _generation  # noqa: PLW0603 - one process has one
+    _generation += 1
     for store in _forking:
         store.after_fork_in_child()
     _forking.clear()
-    _one_at_a_time.release()
+    one_at_a_time.release()
 
 
 if hasattr(os, "register_at_fork"):

@@ -13,7 +13,7 @@ from ledger import commands as c
 from ledger.application.edge import Edge
 from ledger.application.kinds import RUN, SOURCE, load_contract, load_source
 from ledger.application.query import Page, RunQuery, RunSummary
-from ledger.application.reading import at_time, follow, loaded, log, records_of
+from ledger.application.reading import at_time, contents_of, follow, loaded, log, records_of
 from ledger.application.runs import Loaded, Run, build, several
 from ledger.application.sources import SourceHandle
 from ledger.application.stream import Context, Found, Stated, Stream
@@ -329,12 +329,13 @@ class Ledger:
 
         Raises:
             NotFound: it was never stored, or has expired.
+            IntegrityError: it is not what was written.
         """
         try:
             wanted = bytes.fromhex(digest)
         except ValueError:
             raise invalid("digest", "a digest is 64 hexadecimal digits") from None
-        content = self._edge.store.blobs(self._edge.tenant, [wanted])
+        content = contents_of(self._edge, [wanted])
         if not content:
             raise NotFound(f"no content with digest {digest}", digest=digest)
         return next(iter(content.values()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from ledger.application.edge import Edge
 from ledger.application.runs import Loaded, content_of
 from ledger.canonical import invalid, load_text
 from ledger.codec import decode, decode_chain, effect_digest, observation_digest
-from ledger.errors import RunNotFound, StoreUnavailable
+from ledger.errors import IntegrityError, RunNotFound, StoreUnavailable
 from ledger.events import EffectReconciled, EffectSucceeded, ObservationRecorded
 from ledger.record import ZERO_HASH, Record
 from ledger.run.contract import Contract
@@ -120,13 +121,28 @@ def follow(edge: Edge, after: int, *, live: bool, idle_seconds: float | None) ->
         edge.store.wait(after, wait)
 
 
+def contents_of(edge: Edge, digests: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Read contents by their digests; those that are gone are left out.
+
+    Raises:
+        IntegrityError: a content is not what was written.
+    """
+    found = edge.store.blobs(edge.tenant, digests)
+    for digest, content in found.items():
+        if type(content) is not bytes or hashlib.sha256(content).digest() != digest:
+            raise IntegrityError(
+                f"the content with digest {digest.hex()} is not what was written", digest=digest.hex()
+            )
+    return found
+
+
 def loaded(edge: Edge, contract: Contract) -> Loaded:
     """Read what a contract points at: one query for the results its cursor needs, one for contents."""
     results = _results(edge, contract)
     payloads = [payload for payload in results.values() if payload.json_text is None and payload.type is None]
     wanted = [*payloads, *(message.content for message in contract.messages)]
-    contents = edge.store.blobs(
-        edge.tenant, {bytes.fromhex(payload.digest) for payload in wanted if payload.digest is not None}
+    contents = contents_of(
+        edge, {bytes.fromhex(payload.digest) for payload in wanted if payload.digest is not None}
     )
     return Loaded(
         contract=contract,

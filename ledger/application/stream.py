@@ -24,7 +24,6 @@ from ledger.errors import (
     PositionConflict,
     Refused,
     RunNotFound,
-    StoreError,
     StoreUnavailable,
     Superseded,
 )
@@ -186,8 +185,10 @@ class Stream(Generic[S]):
                         return self._answer(decision, context)
                     # Neither a refusal nor a repeat is told on what may be old: the run, or a source.
                     looked = True
-                    if expected is None and self.position:
+                    if self.position:
                         self.catch_up()
+                    if expected is not None:
+                        self.expect(expected)
                     continue
                 draft = self._draft(decision.events, context, decision.guards)
                 try:
@@ -280,8 +281,9 @@ class Stream(Generic[S]):
         if expected is not None:
             self.catch_up()
             raise conflict
-        if not self.catch_up() and conflict.expected == conflict.actual:
-            # Another event stands where ours was seen: what this handle holds is not what is stored.
+        if not self.catch_up() and conflict.actual <= conflict.expected:
+            # Another event stands where ours was seen, or the store was set back to before it: what this
+            # handle holds is not what is stored, and deciding again would never end.
             raise conflict
 
     # --- appending -------------------------------------------------------------------------------
@@ -367,7 +369,7 @@ class Stream(Generic[S]):
             snapshot = make(self._state)
             self._snapshot_at, self._snapshot_bytes = position, len(snapshot.state)
             self.edge.store.put_snapshot(self.edge.tenant, self.name, snapshot)
-        except StoreError as error:
+        except LedgerError as error:
             log.warning("no snapshot of %s at %s: %s", self.name, position, error)
 
 

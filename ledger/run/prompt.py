@@ -8,10 +8,12 @@ can pass for a heading, an entry or a statement of who asserted it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Protocol
 
+from ledger.canonical import quote
 from ledger.run.contract import Approval, Assumption, Constraint, Contract, Effect, Grant, Obligation
 from ledger.values import write_time
 
@@ -86,14 +88,22 @@ def _constraints(contract: Contract, now: datetime | None, *, claimed: bool) -> 
     return (_constraint(item) for item in constraints if (item.published is False) is claimed)
 
 
+_PLAIN = re.compile(r"[^\s,()\[\]\"]+").fullmatch
+
+
+def _name(text: str) -> str:
+    """Write a name so that nothing in it can pass for words of ours: quoted, unless it is one plain word."""
+    return text if _PLAIN(text) else quote(text)
+
+
 def _constraint(item: Constraint) -> str:
-    origin = f"asserted by {item.asserted_by}, accepted by {item.accepted_by}"
+    origin = f"asserted by {_name(item.asserted_by)}, accepted by {_name(item.accepted_by)}"
     if item.source is not None:
-        revision = f" revision {item.source.revision}" if item.source.revision else ""
-        origin += f", {'from' if item.published else 'naming'} {item.source.stream}{revision}"
+        revision = f" revision {_name(item.source.revision)}" if item.source.revision else ""
+        origin += f", {'from' if item.published else 'naming'} {_name(item.source.stream)}{revision}"
     since = "" if item.valid_from is None else f", valid from {write_time(item.valid_from)}"
     until = "" if item.valid_until is None else f", valid until {write_time(item.valid_until)}"
-    return f"[{item.id}] {_text(item.text)}{_note(origin + since + until)}"
+    return f"[{_name(item.id)}] {_text(item.text)}{_note(origin + since + until)}"
 
 
 def _plan(contract: Contract) -> Iterator[str]:
@@ -110,7 +120,7 @@ def _obligation(item: Obligation, now: datetime | None) -> str:
     if item.due is not None:
         late = " (overdue)" if now is not None and item.due <= now else ""
         due = f", due {write_time(item.due)}{late}"
-    return f"[{item.id}] {_text(item.text)}{_note(f'to {item.owed_to}{due}')}"
+    return f"[{_name(item.id)}] {_text(item.text)}{_note(f'to {item.owed_to}{due}')}"
 
 
 def _effect(item: Effect, now: datetime | None) -> str:
@@ -121,8 +131,10 @@ def _effect(item: Effect, now: datetime | None) -> str:
 
 def _assumption(item: Assumption) -> str:
     if item.refuted is None:
-        return f"[{item.id}] {_text(item.text)}"
-    return f"[{item.id}] REFUTED: {_text(item.text)}{_note(f'because: {_text(item.refuted.evidence)}')}"
+        return f"[{_name(item.id)}] {_text(item.text)}"
+    return (
+        f"[{_name(item.id)}] REFUTED: {_text(item.text)}{_note(f'because: {_text(item.refuted.evidence)}')}"
+    )
 
 
 def _grant(item: Grant, now: datetime | None) -> str:
@@ -131,7 +143,7 @@ def _grant(item: Grant, now: datetime | None) -> str:
     budget = "" if item.budget is None else f", budget {_amounts(item.budget)}, spent {_amounts(item.spent)}"
     if item.reserved:
         budget += f", reserved {_amounts(item.reserved)}"
-    return f"[{item.id}] {item.principal} may {', '.join(item.scopes)}{budget}{until}"
+    return f"[{_name(item.id)}] {item.principal} may {', '.join(item.scopes)}{budget}{until}"
 
 
 class _Items(Protocol):
@@ -146,7 +158,7 @@ def _amounts(amounts: _Items | None) -> str:
 
 def _approval(item: Approval) -> str:
     answer = "no answer yet" if item.answered is None else f"{item.answered.answer} by {item.answered.by}"
-    return f"[{item.id}] {answer}: {_text(item.question or item.key)}"
+    return f"[{_name(item.id)}] {answer}: {_text(item.question or item.key)}"
 
 
 def _cursor(contract: Contract) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +14,7 @@ from ledger.errors import (
     ContractChanged,
     GuardMoved,
     IdInUse,
+    IntegrityError,
     InvalidInput,
     NotForAgents,
     NotOpen,
@@ -536,3 +537,59 @@ def test_a_refusal_is_not_told_on_an_old_source(ledger: Ledger, open_on: OpenLed
     policy.publish("2", {"limit": "100 EUR"})
     run.accept("limit", "100 EUR", source=POLICY, asserted_by="human:kim")
     assert run.contract.constraints[0].published
+
+
+def test_expected_surfaces_the_conflict_of_a_repeat_too(ledger: Ledger, open_on: OpenLedger) -> None:
+    handle = ledger.open_run("r", "goal")
+    handle.assume("a", "in stock")
+    open_on().run("r").refute("a", evidence="the shelf is empty")
+    with pytest.raises(PositionConflict):
+        handle.do(MakeAssumption(id="a", text="in stock"), expected=2)
+
+
+def test_content_that_was_altered_is_not_handed_out(ledger: Ledger, store: FullStore) -> None:
+    run = ledger.open_run("r", "goal")
+    run.record_message("m", "user", "pay 10")
+    digest = run.contract.messages[0].content.digest
+    assert digest is not None
+
+    class Altered:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        def blobs(self, tenant: str, digests: Any) -> dict[bytes, bytes]:
+            return dict.fromkeys(digests, b'"pay 9999"')
+
+    other = Ledger(Edge(cast("FullStore", Altered()), "default", Actor("service:tests")))
+    for ask in (lambda: other.blob(digest), lambda: other.run("r").load()):
+        with pytest.raises(IntegrityError):
+            ask()
+
+
+def test_a_report_on_a_store_that_was_set_back_ends(
+    wrapped: Any, ledger: Ledger, open_on: OpenLedger, clock: SetClock
+) -> None:
+    run = open_on(store=wrapped).open_run("r", "goal")
+
+    def set_back(append: Append) -> None:
+        raise PositionConflict("set back", run="r", expected=1, actual=0)
+
+    wrapped.before = set_back
+    with pytest.raises(PositionConflict):
+        run.observe("k", 1, tool="stock", observed_at=clock.now)
+
+
+def test_a_snapshot_that_cannot_be_saved_for_any_reason_fails_no_append(
+    store: FullStore, open_on: OpenLedger
+) -> None:
+    class Refusing:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        def put_snapshot(self, *args: object, **kwargs: object) -> None:
+            raise IntegrityError("the page is damaged")
+
+    run = open_on(store=Refusing()).open_run("r", "goal")
+    for number in range(20):
+        run.move(f"n{number}")
+    assert run.contract.tally.steps == 20

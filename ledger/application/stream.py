@@ -12,20 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from ledger.application.edge import Edge
+from ledger.application.refusals import refusal_error
 from ledger.codec import decode_chain, encode
 from ledger.commands import Command
 from ledger.errors import (
-    RULES,
     GuardMoved,
     LedgerError,
     PositionConflict,
-    Refused,
-    RunNotFound,
     StoreUnavailable,
-    Superseded,
 )
 from ledger.events import Event
 from ledger.record import ZERO_HASH, Envelope, Record, Row, TermsMark
@@ -400,17 +397,3 @@ def written(event: Event, envelope: Envelope, hash: bytes) -> Record:
         about=envelope.about,
         event=event,
     )
-
-
-def refusal_error(refusal: Refusal) -> LedgerError:
-    """Build the error that a refusal is told as."""
-    facts: dict[str, Any] = {
-        "rule": refusal.rule,
-        "position": refusal.position,
-        "evidence": dict(refusal.evidence),
-    }
-    if refusal.rule == "superseded":
-        return Superseded(refusal.message, **facts)
-    if refusal.rule == "run_not_found":
-        return RunNotFound(refusal.message, run=refusal.evidence["run"])
-    return RULES.get(refusal.rule, Refused)(refusal.message, **facts)

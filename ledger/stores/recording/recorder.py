@@ -13,7 +13,6 @@ from uuid import UUID
 
 from eventsourcing.persistence import (
     AggregateRecorder,
-    ApplicationRecorder,
     IntegrityError,
     Notification,
     NotSupportedError,
@@ -28,8 +27,8 @@ from ledger.record import ZERO_HASH, Envelope, Row
 from ledger.stores.base import Append, StoredRow, StreamAppend
 from ledger.stores.recording.errors import translated
 from ledger.stores.recording.foreign import EVENTS, Archive, unwrap, verified, wrap
+from ledger.stores.recording.ordered import OrderedRecorder
 from ledger.stores.recording.sequence import ApplicationSequence
-from ledger.stores.recording.subscription import TailSubscription
 from ledger.stores.recording.versions import position_of
 
 _TRIES = 64
@@ -137,7 +136,7 @@ class LedgerAggregateRecorder(AggregateRecorder):
         return StreamAppend(stream, expected, prev, tuple(rows))
 
 
-class LedgerApplicationRecorder(LedgerAggregateRecorder, ApplicationRecorder):
+class LedgerApplicationRecorder(LedgerAggregateRecorder, OrderedRecorder):
     """Stores the events of an application, and reads them in the order in which they were stored.
 
     Notification ids are global positions of the ledger.
@@ -157,25 +156,6 @@ class LedgerApplicationRecorder(LedgerAggregateRecorder, ApplicationRecorder):
         refuse_tracking(kwargs)
         return self._insert(stored_events)
 
-    def select_notifications(
-        self,
-        start: int | None,
-        limit: int,
-        stop: int | None = None,
-        topics: Sequence[str] = (),
-        *,
-        inclusive_of_start: bool = True,
-    ) -> Sequence[Notification]:
-        with translated():
-            return self._sequence.select(behind(start, inclusive_of_start), stop, limit, topics)
-
-    def max_notification_id(self) -> int | None:
-        with translated():
-            return self._sequence.last()
-
-    def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> TailSubscription:
-        return TailSubscription(self, self._sequence, gt, topics)
-
     def _notification(self, row: StoredRow) -> Notification:
         stored = unwrap(self._archive.tenant, row, self._archive.originator_id(row.stream))
         return Notification(**vars(stored), id=row.gid)
@@ -189,13 +169,6 @@ def refuse_tracking(kwargs: dict[str, Any]) -> None:
     """
     if kwargs.get("tracking") is not None:
         raise NotSupportedError("the ledger's recorders keep no tracking records: use a tracking recorder")
-
-
-def behind(start: int | None, inclusive: bool) -> int:
-    """Return the id behind which a selection begins."""
-    if start is None:
-        return 0
-    return max(start - 1 if inclusive else start, 0)
 
 
 def _taken(stream: str, version: int, last: int) -> IntegrityError:

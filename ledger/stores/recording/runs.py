@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Never
 from uuid import UUID
 
-from eventsourcing.persistence import ApplicationRecorder, Notification, NotSupportedError, StoredEvent
+from eventsourcing.persistence import Notification, NotSupportedError, StoredEvent
 
 from ledger.record import broken, digest, parse
 from ledger.stores.base import FullStore, StoredRow
 from ledger.stores.recording.errors import translated
 from ledger.stores.recording.foreign import FOREIGN, head_of
-from ledger.stores.recording.recorder import behind
+from ledger.stores.recording.ordered import OrderedRecorder
 from ledger.stores.recording.sequence import ApplicationSequence
-from ledger.stores.recording.subscription import TailSubscription
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class RecordedNotification(Notification):
     """The stored hash of `state`, the bytes of the record."""
 
 
-class RunRecorder(ApplicationRecorder):
+class RunRecorder(OrderedRecorder):
     """Reads the runs and sources of a tenant; only the ledger itself appends to them."""
 
     def __init__(self, store: FullStore, tenant: str) -> None:
@@ -78,25 +77,6 @@ class RunRecorder(ApplicationRecorder):
                 after = max(after, upto - limit)
             rows = self._store.read(self._tenant, stream, after=after, upto=upto, limit=limit)
             return [_event(row) for row in (reversed(rows) if desc else rows)]
-
-    def select_notifications(
-        self,
-        start: int | None,
-        limit: int,
-        stop: int | None = None,
-        topics: Sequence[str] = (),
-        *,
-        inclusive_of_start: bool = True,
-    ) -> Sequence[Notification]:
-        with translated():
-            return self._sequence.select(behind(start, inclusive_of_start), stop, limit, topics)
-
-    def max_notification_id(self) -> int | None:
-        with translated():
-            return self._sequence.last()
-
-    def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> TailSubscription:
-        return TailSubscription(self, self._sequence, gt, topics)
 
 
 def topic_of(name: object, version: object) -> str:

@@ -1,0 +1,22 @@
+"""Refusals as the errors that callers meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledger.errors import RULES, LedgerError, Refused, RunNotFound, Superseded
+from ledger.run.decision import Refusal
+
+
+def refusal_error(refusal: Refusal) -> LedgerError:
+    """Build the error that a refusal is told as."""
+    facts: dict[str, Any] = {
+        "rule": refusal.rule,
+        "position": refusal.position,
+        "evidence": dict(refusal.evidence),
+    }
+    if refusal.rule == "superseded":
+        return Superseded(refusal.message, **facts)
+    if refusal.rule == "run_not_found":
+        return RunNotFound(refusal.message, run=refusal.evidence["run"])
+    return RULES.get(refusal.rule, Refused)(refusal.message, **facts)

@@ -71,33 +71,28 @@ def decide(contract: Contract | None, command: c.Command, given: Given) -> Decis
     ruling = RULES.get(type(command))
     if contract is None and not isinstance(command, c.OpenRun):
         return Refusal("run_not_found", f"no run {given.run!r} was opened", evidence={"run": given.run})
-    if ruling is None:
-        return Refusal(
-            "not_supported",
-            f"this release knows {command.name} and its record, but does not perform it",
-            evidence={"command": command.name},
-        )
     if contract is None or isinstance(command, c.OpenRun):
-        return ruling.decide(contract, command, given)
+        return RULES[c.OpenRun].decide(contract, command, given)
     if command.report:
-        return _suspending(contract, ruling.decide(contract, command, given))
+        return _not_supported(command) if ruling is None else ruling.decide(contract, command, given)
     barred = _barred(contract, command, given)
     if barred is not None:
         return barred
+    if ruling is None:
+        return limits.beyond(contract, command, given) or _not_supported(command)
     decision = ruling.decide(contract, command, given)
     if decision.events:
         # Only what would add to the run can go beyond a limit: a repeat may still be told where it stands.
         decision = limits.beyond(contract, command, given) or decision
-    return _suspending(contract, decision)
+    events = limits.after_refusals(contract, decision.events)
+    return decision if events is decision.events else decision._replace(events=events)
 
 
 def may_yield(kind: type[c.Command]) -> tuple[type[e.Event], ...]:
     """List the events that a command may come to, its own and the suspension at a limit."""
     ruling = RULES.get(kind) or SOURCE_RULES.get(kind)
-    if ruling is None:
-        return ()
     limited = kind.stream == "run" and not (kind.report or kind.remedy or kind in _UNLIMITED)
-    return (*ruling.events, *((e.RunSuspended,) if limited else ()))
+    return (*(() if ruling is None else ruling.events), *((e.RunSuspended,) if limited else ()))
 
 
 def may_refuse(kind: type[c.Command]) -> tuple[str, ...]:
@@ -105,12 +100,12 @@ def may_refuse(kind: type[c.Command]) -> tuple[str, ...]:
     codes = [] if kind.not_for_agents is None else ["not_for_agents"]
     if kind.stream == "run" and kind is not c.OpenRun:
         codes.append("run_not_found")
-        if kind not in RULES:
-            return (*codes, "not_supported")
         if not kind.report:
             codes += ["superseded", "run_is_closed"]
             if not kind.remedy:
                 codes.append("run_is_held")
+        if kind not in RULES:
+            return (*codes, "not_supported")
     ruling = RULES.get(kind) or SOURCE_RULES[kind]
     return tuple(dict.fromkeys((*codes, *ruling.refusals)))
 
@@ -154,6 +149,9 @@ def _barred(contract: Contract, command: c.Command, given: Given) -> Refusal | N
     return None
 
 
-def _suspending(contract: Contract, decision: Decision) -> Decision:
-    events = limits.after_refusals(contract, decision.events)
-    return decision if events is decision.events else decision._replace(events=events)
+def _not_supported(command: c.Command) -> Refusal:
+    return Refusal(
+        "not_supported",
+        f"this release knows {command.name} and its record, but does not perform it",
+        evidence={"command": command.name},
+    )

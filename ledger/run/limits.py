@@ -26,6 +26,10 @@ def beyond(contract: Contract, command: Command, given: Given) -> Refusal | None
         return _refusal("wall_seconds", f"the run was given {limits.wall_seconds} seconds, which are over")
     if limits.steps is not None and isinstance(command, MoveCursor) and tally.steps >= limits.steps:
         return _refusal("steps", f"the run was given {limits.steps} steps, which are taken")
+    in_a_row = limits.refusals_in_a_row
+    if in_a_row is not None and tally.refusals_in_a_row >= in_a_row:
+        # Refusals are mostly decided here, and suspend at once; these were recorded as facts.
+        return _refusal("refusals_in_a_row", f"{in_a_row} effects in a row were refused")
     if limits.effects is not None and isinstance(command, ClaimEffect) and tally.effects >= limits.effects:
         return _refusal("effects", f"the run was given {limits.effects} effects, which are intended")
     return None

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from ledger import Actor, Ledger, Limits, Source
+from ledger import Actor, Ledger, Limits, Recovery, Source
 from ledger.application.edge import Edge
-from ledger.commands import MakeAssumption, MoveCursor
+from ledger.commands import ClaimEffect, MakeAssumption, MoveCursor
 from ledger.errors import (
     AuthorityExceeded,
     ContractChanged,
@@ -18,6 +18,7 @@ from ledger.errors import (
     InvalidInput,
     NotForAgents,
     NotOpen,
+    NotSupported,
     PositionConflict,
     RunExists,
     RunIsClosed,
@@ -26,7 +27,13 @@ from ledger.errors import (
     StillOpen,
     StoreUnavailable,
 )
-from ledger.events import ConstraintAccepted, ConstraintWithdrawnAtSource, SourceRevised
+from ledger.events import (
+    ConstraintAccepted,
+    ConstraintWithdrawnAtSource,
+    EffectIntended,
+    EffectRefused,
+    SourceRevised,
+)
 from ledger.stores.base import Append, Appended, FullStore
 from tests.application.conftest import OpenLedger, SetClock
 
@@ -593,3 +600,23 @@ def test_a_snapshot_that_cannot_be_saved_for_any_reason_fails_no_append(
     for number in range(20):
         run.move(f"n{number}")
     assert run.contract.tally.steps == 20
+
+
+def test_limits_of_effects_and_of_refusals_hold_before_claims_are_performed(ledger: Ledger) -> None:
+    claim = ClaimEffect(tool="refund", args="{}", recovery=Recovery.QUERYABLE, worker="w-1")
+    intended = EffectIntended(
+        key="a" * 64, act="b" * 64, tool="refund", args="{}", key_scheme="v1", recovery=Recovery.QUERYABLE
+    )
+    for name, limits, events in (
+        ("effects", Limits(effects=1), [intended]),
+        ("refusals_in_a_row", Limits(refusals_in_a_row=1), [EffectRefused(rule="off_plan", tool="refund")]),
+    ):
+        run = ledger.open_run(name, "Refund", limits=limits)
+        with pytest.raises(NotSupported):
+            run.do(claim)
+        ledger.import_events(name, events, expected=1)
+        with pytest.raises(RunIsHeld) as refused:
+            run.do(claim)
+        assert refused.value.evidence == {"limit": name}
+        assert run.contract.suspended is not None
+        assert run.contract.suspended.cause == name

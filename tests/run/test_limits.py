@@ -10,16 +10,16 @@ from ledger import events as e
 from ledger.commands import (
     ClaimEffect,
     CloseRun,
+    Command,
     MakeAssumption,
     MoveCursor,
     RefuteAssumption,
     ReviseGoal,
     SuspendRun,
 )
-from ledger.run.decision import Given
-from ledger.run.limits import after_refusals, beyond
+from ledger.run.limits import after_refusals
 from ledger.testing import START, given
-from ledger.values import Actor, Limits, Outcome
+from ledger.values import Limits, Outcome
 from tests.run import examples as x
 
 REFUSED = e.EffectRefused(rule="off_plan", tool="mail")
@@ -83,16 +83,36 @@ def test_a_repeat_after_the_wall_time_is_told_where_it_stands() -> None:
     late.when(MakeAssumption(id="a", text="one")).then_stands_at(2)
 
 
-@pytest.mark.parametrize(("intended", "stops"), [(1, False), (2, True), (3, True)])
-def test_an_effect_beyond_the_limit_is_refused_before_its_own_rule(intended: int, stops: bool) -> None:
+@pytest.mark.parametrize("intended", [2, 3])
+def test_an_effect_beyond_the_limit_is_refused_and_suspends_the_run(intended: int) -> None:
     history = given(x.opened(limits=Limits(effects=2)), *[x.intended()] * intended)
-    asked = Given(actor=Actor("service:test"), now=START, run="run-1")
-    refusal = beyond(history.contract, x.example(ClaimEffect), asked)
-    assert (refusal is not None) is stops
-    assert beyond(history.contract, MoveCursor(node="a"), asked) is None
-    if refusal is not None:
-        assert (refusal.rule, refusal.evidence) == ("run_is_held", {"limit": "effects"})
-        assert refusal.events == (suspended("effects", "the run was given 2 effects, which are intended"),)
+    stopped = history.when(x.example(ClaimEffect)).then_refused(
+        "run_is_held", events=[suspended("effects", "the run was given 2 effects, which are intended")]
+    )
+    assert stopped.contract.status == "suspended"
+    history.when(MoveCursor(node="a")).then(e.CursorMoved(node="a"))
+
+
+def test_an_effect_within_the_limit_is_not_held_by_it() -> None:
+    history = given(x.opened(limits=Limits(effects=2)), x.intended())
+    history.when(x.example(ClaimEffect)).then_refused("not_supported", events=[])
+
+
+@pytest.mark.parametrize("command", [MoveCursor(node="a"), x.example(ClaimEffect)])
+def test_a_row_of_refusals_told_as_facts_suspends_at_the_next_request(command: Command) -> None:
+    stop = suspended("refusals_in_a_row", "2 effects in a row were refused")
+    within = given(x.opened(limits=Limits(refusals_in_a_row=2)), REFUSED)
+    assert within.when(command).decision.events != (stop,)
+    stopped = within.also(REFUSED).when(command).then_refused("run_is_held", events=[stop])
+    assert stopped.contract.suspended is not None
+    assert stopped.contract.suspended.cause == "refusals_in_a_row"
+
+
+def test_a_request_that_is_not_performed_yet_meets_the_same_bars() -> None:
+    closed = given(x.opened(), e.RunClosed(outcome=Outcome.FAILED))
+    closed.when(x.example(ClaimEffect)).then_refused("run_is_closed")
+    stopped = given(x.opened(), e.RunSuspended(cause="asked", reason="enough"))
+    stopped.when(x.example(ClaimEffect)).then_refused("run_is_held")
 
 
 def test_intended_effects_are_counted_each_attempt_alike() -> None:

@@ -1,11 +1,18 @@
-"""What every test may rely on: one printed seed, quiet hypothesis profiles, the recorded runs."""
+"""What every test may rely on: one printed seed, quiet hypothesis profiles, recorded runs, real servers."""
 
 import os
 import random
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.servers import session
+from tests.servers.cluster import Cluster, Server, kinds_installed, shared
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -25,6 +32,23 @@ def pytest_configure(config: pytest.Config) -> None:
         seed = config.option.randomly_seed = random.SystemRandom().getrandbits(32)
     if isinstance(seed, int) and config.getoption("hypothesis_seed") is None:
         config.option.hypothesis_seed = str(seed)
+    _join_servers(config)
+
+
+def _join_servers(config: pytest.Config) -> None:
+    """Open the session of the shared servers, or join the one of the workers' controller."""
+    told = getattr(config, "workerinput", {}).get("servers")
+    if told is None:
+        opened = session.Session()
+        config.add_cleanup(opened.close)
+    session.join(Path(told) if told is not None else opened.folder)
+    config.add_cleanup(session.leave)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker where the session's servers are."""
+    node.workerinput["servers"] = str(session.current())
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +58,27 @@ def shared_dir() -> Path:
     if not folder.is_dir():
         pytest.skip("no folder `shared` with recorded runs lies beside the repository")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Cluster:
+    """Return the PostgreSQL that all tests share; do not hold a transaction open in it, nor stop it."""
+    return shared()
+
+
+@pytest.fixture
+def fresh_database(postgres: Cluster) -> str:
+    """Return the URL of an empty database."""
+    return postgres.fresh_database()
+
+
+@pytest.fixture
+def other_cluster() -> Iterator[Callable[..., Server]]:
+    """Return a function that starts a PostgreSQL of the test's own, which it may hold up, stop and kill."""
+    with ExitStack() as stack:
+
+        def start(settings: dict[str, str] | None = None, kind: str = "postgres") -> Server:
+            folder = session.current() / f"own-{uuid.uuid4().hex[:12]}"
+            return stack.enter_context(closing(Server(folder, kinds_installed(kind), settings)))
+
+        yield start

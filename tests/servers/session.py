@@ -1,0 +1,69 @@
+"""The session of tests that shared servers belong to: a folder, and a socket whose end ends them.
+
+The process that holds the session (pytest, or the controller of its workers) listens on the socket and
+accepts nobody until the end. Each shared server's keeper is connected to it. However that process ends, the
+kernel closes the connections, and the keepers stop their servers.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+PATIENCE_SECONDS = 30.0
+
+
+class Session:
+    """A folder for servers, and the listening end of their lifelines."""
+
+    def __init__(self) -> None:
+        # Not pytest's own folder: paths of sockets are short, and the server's user must get here.
+        self.folder = Path(tempfile.mkdtemp(prefix="ledger-tests-"))
+        self.folder.chmod(0o711)
+        self._lifeline = socket.socket(socket.AF_UNIX)
+        self._lifeline.bind(str(self.folder / "lifeline"))
+        self._lifeline.listen(64)
+        self._lifeline.setblocking(False)
+
+    def close(self) -> None:
+        """Stop all servers, wait until they are gone, and remove the folder."""
+        with suppress(BlockingIOError):
+            while True:
+                keeper, _ = self._lifeline.accept()
+                with keeper, suppress(OSError):
+                    keeper.settimeout(PATIENCE_SECONDS)
+                    keeper.shutdown(socket.SHUT_WR)
+                    keeper.recv(1)
+        self._lifeline.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_folders: list[Path] = []
+
+
+def join(folder: Path) -> None:
+    """Let this process take its servers from the session in a folder."""
+    _folders.append(folder)
+
+
+def leave() -> None:
+    _folders.pop()
+
+
+def current() -> Path:
+    """Return the folder of the session that this process belongs to."""
+    return _folders[-1]
+
+
+def clear(folder: Path) -> None:
+    """Remove what an ended session left, if it is gone and this was its last server."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(folder / "lifeline"))
+        except OSError:
+            (folder / "lifeline").unlink(missing_ok=True)
+            with suppress(OSError):
+                folder.rmdir()

@@ -19,6 +19,7 @@ from ledger.run.decision import (
     stated,
 )
 from ledger.run.fold import Changes, put
+from ledger.run.following import followed, followed_with
 from ledger.run.sources import SourceState
 from ledger.run.strictness import is_as_strict
 
@@ -30,13 +31,15 @@ def accepted(contract: Contract, event: ConstraintAccepted, record: Record) -> C
     """The constraint is in force, in the place of the one it supersedes, and its source is followed."""
     view = Constraint.unchecked({**event.__dict__, "accepted_at": record.at, "position": record.position})
     constraints = put(contract.constraints, view)
-    return {"constraints": constraints, "sources": _followed(constraints, contract.sources, newest=view)}
+    added = len(constraints) > len(contract.constraints)
+    sources = followed_with(constraints, contract.sources, view, added=added)
+    return {"constraints": constraints, "sources": sources}
 
 
 def withdrawn(contract: Contract, event: ConstraintWithdrawn, record: Record) -> Changes:
     """The constraint is no longer in force; a source that no other one comes from is let go."""
     left = tuple(item for item in contract.constraints if item.id != event.id)
-    return {"constraints": left, "sources": _followed(left, contract.sources)}
+    return {"constraints": left, "sources": followed(left, contract.sources)}
 
 
 def acknowledged(contract: Contract, event: RevisionAcknowledged, record: Record) -> Changes:
@@ -48,36 +51,7 @@ def acknowledged(contract: Contract, event: RevisionAcknowledged, record: Record
         stated_at=record.position,
     )
     seen = tuple(item for item in contract.sources if item.source != new.source)
-    return {"sources": _followed(contract.constraints, (*seen, new))}
-
-
-def _followed(
-    constraints: tuple[Constraint, ...], seen: tuple[SourceSeen, ...], newest: Constraint | None = None
-) -> tuple[SourceSeen, ...]:
-    """Find how far each source was followed: as far as for that constraint of it looked at longest ago.
-
-    What was seen before speaks of all constraints but the newest.
-    """
-    before = {item.source: item for item in seen}
-    found: dict[str, SourceSeen] = {}
-    for constraint in constraints:
-        source = constraint.source
-        if source is None:
-            continue
-        own = SourceSeen(
-            position=constraint.source_position or 0,
-            revision=source.revision,
-            source=source.stream,
-            stated_at=constraint.position,
-        )
-        earlier = own if constraint is newest else before.get(own.source, own)
-        latest = max(own, earlier, key=_place)
-        found[own.source] = min(found.get(own.source, latest), latest, key=_place)
-    return tuple(found.values())
-
-
-def _place(seen: SourceSeen) -> int:
-    return seen.position
+    return {"sources": followed(contract.constraints, (*seen, new))}
 
 
 def accept(contract: Contract, command: AcceptConstraint, given: Given) -> Decision:

@@ -174,7 +174,8 @@ def _publish(state: SourceState, command: PublishRevision, given: Given) -> Deci
     if stranger is not None:
         return stranger
     ids = [published.id for published in command.constraints]
-    twin = next((id for id in ids if ids.count(id) > 1), None) if len(set(ids)) < len(ids) else None
+    named = frozenset(ids)
+    twin = next((id for id in ids if ids.count(id) > 1), None) if len(named) < len(ids) else None
     if twin is not None:
         return Refusal(
             "id_in_use", f"the revision names {twin!r} twice", evidence={"kind": "constraint", "id": twin}
@@ -182,7 +183,7 @@ def _publish(state: SourceState, command: PublishRevision, given: Given) -> Deci
     now = {item.id: item.published for item in state.items}
     added = tuple(one for one in command.constraints if one.id not in now)
     reworded = tuple(one for one in command.constraints if one.id in now and now[one.id] != one)
-    omitted = tuple(id for id in now if id not in set(ids))
+    omitted = tuple(id for id in now if id not in named)
     if command.revision == state.revision:
         if added or reworded or omitted or not all(map(state.gone, command.withdraw)):
             return id_in_use("revision", command.revision, state.position)
@@ -197,7 +198,8 @@ def _publish(state: SourceState, command: PublishRevision, given: Given) -> Deci
 
 def _unconfirmed(state: SourceState, command: PublishRevision, omitted: tuple[str, ...]) -> Refusal | None:
     """Refuse a revision whose `withdraw` is not exactly what it leaves out."""
-    unconfirmed = [id for id in omitted if id not in command.withdraw]
+    confirmed, left_out = frozenset(command.withdraw), frozenset(omitted)
+    unconfirmed = [id for id in omitted if id not in confirmed]
     if unconfirmed:
         return Refusal(
             "contract_changed",
@@ -206,7 +208,7 @@ def _unconfirmed(state: SourceState, command: PublishRevision, omitted: tuple[st
             position=state.position,
             evidence={"source": state.source, "omitted": unconfirmed},
         )
-    surplus = next((id for id in command.withdraw if id not in omitted), None)
+    surplus = next((id for id in command.withdraw if id not in left_out), None)
     return None if surplus is None else not_open("omitted constraint", surplus)
 
 

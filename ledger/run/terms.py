@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from operator import attrgetter
+from weakref import ref
 
 from ledger.canonical import quote
 from ledger.record import TermsMark
-from ledger.run.contract import Contract
+from ledger.run.contract import Constraint, Contract, Grant
 from ledger.values import Value
 
 _DOMAIN = b"intent-ledger.terms.v1\n"
@@ -28,9 +29,9 @@ def terms_text(contract: Contract) -> bytes:
     rests_on = ",".join(map(quote, goal.rests_on))
     parts = [
         b'{"constraints":[',
-        b",".join(_written(item, _CONSTRAINT) for item in sorted(contract.constraints, key=_id)),
+        _listed(contract.constraints, _CONSTRAINT),
         f'],"goal":{{"rests_on":[{rests_on}],"text":{quote(goal.text)}}},"grants":['.encode(),
-        b",".join(_written(item, _GRANT) for item in sorted(contract.grants, key=_id)),
+        _listed(contract.grants, _GRANT),
         b"]}",
     ]
     return b"".join(parts)
@@ -68,8 +69,25 @@ def _alike(old: Sequence[Value], new: Sequence[Value], fields: tuple[str, ...]) 
     )
 
 
+def _listed(items: Sequence[Constraint] | Sequence[Grant], fields: tuple[str, ...]) -> bytes:
+    """Write constraints or grants by id, each once as long as it lives: most were in the last terms, too."""
+    texts = []
+    for item in sorted(items, key=_id):
+        known = _TEXTS.get(id(item))
+        # The place of one that is gone may be that of another by now.
+        texts.append(known[1] if known is not None and known[0]() is item else _written(item, fields))
+    return b",".join(texts)
+
+
 def _written(item: Value, fields: tuple[str, ...]) -> bytes:
-    return item.__pydantic_serializer__.to_json(item, include=set(fields), exclude_none=True)
+    text = item.__pydantic_serializer__.to_json(item, include=set(fields), exclude_none=True)
+    place = id(item)
+    _TEXTS[place] = ref(item, lambda _: _TEXTS.pop(place, None)), text
+    return text
+
+
+_TEXTS: dict[int, tuple[ref[Value], bytes]] = {}
+"""What was written of values that are still in use. They are frozen, so it is never out of date."""
 
 
 _id = attrgetter("id")

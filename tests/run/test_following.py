@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given as draws
+from hypothesis import strategies as st
 
 from ledger import events as e
 from ledger.commands import AcknowledgeRevision
+from ledger.run import following
 from ledger.run.contract import Contract
 from ledger.testing import History
 from ledger.values import Source
@@ -58,6 +63,76 @@ def test_sources_do_not_pile_up_when_one_id_moves_between_them() -> None:
     for number in range(9):
         history = history.also(from_source("a", 1, f"s-{number}"))
     assert [one.source for one in history.contract.sources] == ["policy:s-8"]
+
+
+class Look(NamedTuple):
+    """When a constraint was last compared with its source."""
+
+    source: str
+    position: int
+    revision: str
+    stated_at: int
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["accept", "accept", "acknowledge", "move", "withdraw"]), *[st.integers(0, 2)] * 2
+    ),
+    max_size=14,
+)
+
+
+@draws(steps=STEPS)
+def test_each_source_was_followed_as_far_as_for_the_constraint_looked_at_longest_ago(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    history, looks = OPENED, dict[str, Look]()
+    at = [1, 1, 1]
+    for kind, one, other in steps:
+        id, name, place = f"c-{one}", f"s-{other}", at[other]
+        look = Look(f"policy:{name}", place, f"r{place}", history.position + 1)
+        if kind == "accept":
+            history = history.also(from_source(id, place, name))
+            looks = {**looks, id: look}
+        elif kind == "acknowledge":
+            source = Source("policy", name, revision=f"r{place}")
+            history = history.also(
+                e.RevisionAcknowledged(by="human:kim", source=source, source_position=place)
+            )
+            looks = {
+                id: look if old.source == look.source and old.position < place else old
+                for id, old in looks.items()
+            }
+        elif kind == "move":
+            at[other] += 1
+        else:
+            history = history.also(e.ConstraintWithdrawn(by="human:kim", id=id, reason="r"))
+            looks.pop(id, None)
+        followed = {
+            source: min((look for look in looks.values() if look.source == source), key=lambda look: look[1])
+            for source in {look.source: None for look in looks.values()}
+        }
+        assert seen(history) == list(followed.values())
+
+
+def test_accepting_one_more_looks_at_none_of_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = OPENED.also(from_source("a", 1), from_source("b", 1, "mail"))
+    looked: list[Any] = []
+    monkeypatch.setattr(following, "_least", lambda *given: looked.append(given))
+    more = history.also(
+        from_source("c", 1), from_source("d", 2), from_source("e", 1, "call"), x.accepted("f")
+    )
+    assert looked == []
+    assert seen(more) == [*seen(history), ("policy:call", 1, "r1", 6)]
+
+
+def test_who_lags_behind_an_acknowledgement_speaks_for_the_others_once_more() -> None:
+    acknowledged = e.RevisionAcknowledged(
+        by="human:kim", source=Source("policy", "refunds", revision="r8"), source_position=8
+    )
+    history = OPENED.also(from_source("a", 3), from_source("b", 7), acknowledged, from_source("c", 5))
+    assert seen(history) == [("policy:refunds", 5, "r5", 5)]
+    assert seen(history.also(x.accepted("d"))) == [("policy:refunds", 5, "r5", 5)]
 
 
 # --- acknowledging -----------------------------------------------------------------------------

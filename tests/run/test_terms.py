@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given as draws
 from hypothesis import strategies as st
 
 from ledger import events as e
+from ledger.run import terms
 from ledger.run.contract import Contract
 from ledger.run.state import evolve
 from ledger.run.terms import terms_text
@@ -150,3 +153,28 @@ def test_effects_approvals_and_verdicts_record_the_terms_before_themselves() -> 
         assert kind.binds_terms
     record = history.also(x.intended()).records[-1]
     assert record.terms == FULL.contract.terms
+
+
+def test_what_stays_in_force_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrote: list[str] = []
+    write = terms._written
+
+    def watched(item: Any, fields: tuple[str, ...]) -> bytes:
+        wrote.append(item.id)
+        return write(item, fields)
+
+    monkeypatch.setattr(terms, "_written", watched)
+    history = given(x.opened(), x.granted("g"), *(x.accepted(f"c-{number}") for number in range(20)))
+    assert wrote == ["g", *(f"c-{number}" for number in range(20))]
+    changed = history.also(x.accepted("c-7", text="else"), x.granted("g", scopes=("mail",)))
+    assert wrote[21:] == ["c-7", "g"]
+    assert changed.contract.terms.digest == digest(terms_text(changed.contract))
+
+
+def test_what_is_kept_of_written_values_is_gone_with_them() -> None:
+    before = len(terms._TEXTS)
+    history = given(x.opened(), *(x.accepted(f"c-{number}") for number in range(20)))
+    assert len(terms._TEXTS) >= before + 20
+    del history
+    gc.collect()
+    assert len(terms._TEXTS) <= before

@@ -172,6 +172,7 @@ def test_what_stays_in_force_is_written_once(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_is_kept_of_written_values_is_gone_with_them() -> None:
+    gc.collect()
     before = len(terms._TEXTS)
     history = given(x.opened(), *(x.accepted(f"c-{number}") for number in range(20)))
     assert len(terms._TEXTS) >= before + 20

@@ -23,8 +23,14 @@ def placed(kind: type[V], event: Event, record: Record, **more: Any) -> V:
     """Build the view of an event: its fields, and where and when it stands."""
     # The event was validated when it was made or read; its view needs no second look. Its fields stand in the
     # order of their declaration, so that a contract is written alike whether it was folded or read.
-    own = {"at": record.at, "position": record.position, **more}
-    return kind.unchecked({**event.__dict__, **{name: own[name] for name in sorted(own)}})
+    fields = event.__dict__.copy()
+    if more:
+        own = {"at": record.at, "position": record.position, **more}
+        fields.update((name, own[name]) for name in sorted(own))
+    else:
+        fields["at"] = record.at
+        fields["position"] = record.position
+    return kind.unchecked(fields)
 
 
 def put(items: tuple[N, ...], new: N) -> tuple[N, ...]:

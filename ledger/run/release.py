@@ -25,13 +25,14 @@ RELEASING = frozenset(
 
 def released(contract: Contract) -> Contract:
     """Let go of refuted assumptions that nothing open rests on, and of all but the last such observations."""
+    made = contract.assumptions
     crowded = len(contract.observations) > WINDOW
-    if not crowded and not any(assumption.refuted for assumption in contract.assumptions):
+    if not crowded and not (made and any(assumption.refuted for assumption in made)):
         return contract
     rested = rested_on(contract)
-    assumptions = tuple(a for a in contract.assumptions if _is_kept(a, rested))
+    assumptions = tuple(a for a in made if _is_kept(a, rested))
     observations = _latest(contract.observations, rested) if crowded else contract.observations
-    if len(assumptions) == len(contract.assumptions) and len(observations) == len(contract.observations):
+    if len(assumptions) == len(made) and len(observations) == len(contract.observations):
         return contract
     return contract.with_fields({"assumptions": assumptions, "observations": observations})
 

@@ -7,8 +7,9 @@ observations, obligations, effects and spending never change them, so none of th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
+from typing import Any
 from weakref import ref
 
 from ledger.canonical import quote
@@ -50,13 +51,14 @@ def with_terms(contract: Contract) -> Contract:
     return contract.with_fields({"terms": TermsMark(digest=digest, position=contract.terms.position)})
 
 
-def same_terms(one: Contract, other: Contract) -> bool:
-    """Tell whether two contracts that follow each other bind acts alike."""
-    old, new = one.goal, other.goal
+def same_terms(contract: Contract, changes: Mapping[str, Any]) -> bool:
+    """Tell whether a contract binds acts alike with some of its fields replaced."""
+    old = contract.goal
+    new = changes.get("goal", old)
     return (
         (old is new or (old.text, old.rests_on) == (new.text, new.rests_on))
-        and _alike(one.constraints, other.constraints, _CONSTRAINT)
-        and _alike(one.grants, other.grants, _GRANT)
+        and _alike(contract.constraints, changes.get("constraints", contract.constraints), _CONSTRAINT)
+        and _alike(contract.grants, changes.get("grants", contract.grants), _GRANT)
     )
 
 

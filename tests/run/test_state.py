@@ -123,6 +123,7 @@ def test_snapshot_and_tail_are_the_whole_fold_at_any_cut(run: Run) -> None:
         again = load(saved(contract))
         assert again == contract
         tail = replay(run.records[cut:], again)
+        assert again == contract
         assert tail == whole
         assert tail is not None
         assert saved(tail) == saved(run.contract)

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.servers import session
+from tests.servers.bouncer import Bouncer
 from tests.servers.cluster import Cluster, Server, kinds_installed, shared
+from tests.servers.proxy import Proxy
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -74,11 +76,38 @@ def fresh_database(postgres: Cluster) -> str:
 
 @pytest.fixture
 def other_cluster() -> Iterator[Callable[..., Server]]:
-    """Return a function that starts a PostgreSQL of the test's own, which it may hold up, stop and kill."""
+    """Return a function that starts a PostgreSQL of the test's own, which it may hold up, stop and kill.
+
+    With `copy_of` it is a streaming replica of that cluster.
+    """
     with ExitStack() as stack:
 
-        def start(settings: dict[str, str] | None = None, kind: str = "postgres") -> Server:
-            folder = session.current() / f"own-{uuid.uuid4().hex[:12]}"
-            return stack.enter_context(closing(Server(folder, kinds_installed(kind), settings)))
+        def start(
+            settings: dict[str, str] | None = None, kind: str = "postgres", copy_of: Cluster | None = None
+        ) -> Server:
+            installation = copy_of.installation if copy_of is not None else kinds_installed(kind)
+            return stack.enter_context(closing(Server(_own_folder(), installation, settings, copy_of)))
 
         yield start
+
+
+@pytest.fixture
+def pooler() -> Iterator[Callable[..., Bouncer]]:
+    """Return a function that starts a pgbouncer in front of a cluster."""
+    with ExitStack() as stack:
+
+        def start(cluster: Cluster, users: dict[str, str] | None = None) -> Bouncer:
+            return stack.enter_context(closing(Bouncer(_own_folder(), cluster, users)))
+
+        yield start
+
+
+@pytest.fixture
+def proxy(postgres: Cluster) -> Iterator[Proxy]:
+    """Return a line to the shared PostgreSQL that can be cut: `postgres.url(…, port=proxy.port)`."""
+    with closing(Proxy(postgres.port)) as line:
+        yield line
+
+
+def _own_folder() -> Path:
+    return session.current() / f"own-{uuid.uuid4().hex[:12]}"

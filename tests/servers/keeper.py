@@ -100,6 +100,7 @@ class Keeper:
         self._bin = Path(order.bin)
         self._port = 0
         self._server: subprocess.Popen[bytes] | None = None
+        self._gone = -1
 
     def create(self) -> dict[str, Any]:
         """Make the cluster and start its server."""
@@ -159,7 +160,7 @@ class Keeper:
         """Start the server and wait until it takes connections; try again while port or memory are taken."""
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
-            port = self._port or _free_port()
+            port = self._port or free_port()
             began = self._log.stat().st_size if self._log.exists() else 0
             if self._started(port, until):
                 self._port = port
@@ -169,7 +170,8 @@ class Keeper:
                 raise RuntimeError(f"PostgreSQL did not start: {said}")
 
     def _started(self, port: int, until: float) -> bool:
-        with self._log.open("ab") as log:
+        self._gone, held = os.pipe()
+        with self._log.open("ab") as log, os.fdopen(held, "wb") as inherited:
             self._server = subprocess.Popen(
                 [self._bin / "postgres", "-D", self._data, "-p", str(port)],
                 stdin=subprocess.DEVNULL,
@@ -177,7 +179,8 @@ class Keeper:
                 stderr=log,
                 cwd=self._folder,
                 start_new_session=True,
-                preexec_fn=_end_with_parent(),  # noqa: PLW1509 (this process has one thread)
+                pass_fds=[inherited.fileno()],
+                preexec_fn=ends_with_parent(),  # noqa: PLW1509 (this process has one thread)
                 **self._identity.arguments(),
             )
         state = self._data / "postmaster.pid"
@@ -196,11 +199,15 @@ class Keeper:
         return self._server
 
     def stop(self, how: signal.Signals) -> dict[str, Any]:
-        """Send a signal and wait until the server is gone."""
+        """Send a signal and wait until the server and each of its processes are gone."""
         process = self._process()
         if process.poll() is None:
             process.send_signal(how)
-        return {"status": process.wait(PATIENCE_SECONDS)}
+        status = process.wait(PATIENCE_SECONDS)
+        # Each of them holds the other end of the pipe; the last one closes it.
+        os.read(self._gone, 1)
+        os.close(self._gone)
+        return {"status": status}
 
     def destroy(self) -> None:
         """End the server at once and remove the cluster."""
@@ -214,14 +221,14 @@ class Keeper:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _end_with_parent() -> Callable[[], None] | None:
+def ends_with_parent() -> Callable[[], None] | None:
     """Return what asks the kernel to stop the server when its keeper is gone; only Linux offers it."""
     if sys.platform != "linux":
         return None

@@ -21,7 +21,7 @@ from ledger.run.decision import (
 from ledger.run.fold import Changes, put
 from ledger.run.following import followed, followed_with
 from ledger.run.sources import SourceState
-from ledger.run.strictness import is_as_strict
+from ledger.run.strictness import is_as_strict, same_source
 
 # Where a source stands and what is superseded are found out while deciding; the rest is the statement.
 _FOUND_OUT = frozenset({"change", "published", "source", "source_position", "supersedes"})
@@ -66,14 +66,15 @@ def accept(contract: Contract, command: AcceptConstraint, given: Given) -> Decis
     if old is not None:
         # Who does not say who accepts it says nothing else than whoever accepted it first.
         found_out = _FOUND_OUT if command.accepted_by is not None else _FOUND_OUT | {"accepted_by"}
-        same = states(old, event, but=found_out) and _same_source(old, event)
+        same = states(old, event, but=found_out) and same_source(event, old)
         # What was only claimed may since have been published: who names a change means to state that.
         if same and (command.change is None or old.published == event.published):
             return stands_at(old.position)
         if command.change is None:
             return id_in_use("constraint", command.id, old.position)
-        if is_agent(given.actor) and not is_as_strict(event, old):
-            return _relaxed(command, old, given)
+        barred = _barred(contract, event, old, source, given)
+        if barred is not None:
+            return barred
     elif command.change is not None:
         return not_open("constraint", command.id)
     guards = {} if source is None else {source.source: source.position}
@@ -103,13 +104,53 @@ def _acceptance(
     )
 
 
-def _relaxed(command: AcceptConstraint, old: Constraint, given: Given) -> Refusal:
+def _barred(
+    contract: Contract,
+    event: ConstraintAccepted,
+    old: Constraint,
+    source: SourceState | None,
+    given: Given,
+) -> Refusal | None:
+    """Refuse an agent what would bind less than before, or would pass over what the source reworded since."""
+    if not is_agent(given.actor):
+        return None
+    if not is_as_strict(event, old):
+        return Refusal(
+            "not_for_agents",
+            f"{given.actor.id} calls it {event.change}, but {event.id!r} would bind less than before, as far "
+            "as one can tell; relaxing, and other words or another source, are for people and services",
+            position=old.position,
+            evidence={"command": AcceptConstraint.name, "actor": given.actor.id, "id": event.id},
+        )
+    if source is not None and not event.published and _reworded(contract, old, source):
+        return _for_people(old, source)
+    return None
+
+
+def _reworded(contract: Contract, constraint: Constraint, source: SourceState) -> bool:
+    """Tell whether a source got other words for a constraint than its own since somebody last looked."""
+    assert constraint.source is not None
+    item = source.item(constraint.source.item or constraint.id)
+    if item is None or (item.text, item.rule) == (constraint.text, constraint.rule):
+        return False
+    looked = [constraint.source_position or 0]
+    looked += (seen.position for seen in contract.sources if seen.source == source.source)
+    return item.position > max(looked)
+
+
+def _for_people(constraint: Constraint, source: SourceState) -> Refusal:
+    assert constraint.source is not None
+    id = constraint.source.item or constraint.id
     return Refusal(
         "not_for_agents",
-        f"{given.actor.id} calls it {command.change}, but {command.id!r} would bind less than before; "
-        "relaxing is for people and services",
-        position=old.position,
-        evidence={"command": command.name, "actor": given.actor.id, "id": command.id},
+        f"{source.source} reworded {id!r}: an agent accepts the new text, a person may let it stand",
+        position=constraint.position,
+        evidence={
+            "source": source.source,
+            "id": constraint.id,
+            "source_position": source.position,
+            "change": "reworded",
+        },
     )
 
 
@@ -121,13 +162,6 @@ def _item(command: AcceptConstraint) -> str:
 def _published(command: AcceptConstraint, source: SourceState) -> bool:
     item = source.item(_item(command))
     return item is not None and item.text == command.text and item.rule == command.rule
-
-
-def _same_source(old: Constraint, event: ConstraintAccepted) -> bool:
-    if old.source is None or event.source is None:
-        return old.source is event.source
-    # A source that moved on without touching this constraint leaves the statement what it was.
-    return (old.source.stream, old.source.item) == (event.source.stream, event.source.item)
 
 
 def _moved(command: AcceptConstraint, source: SourceState, given: Given) -> Refusal | None:
@@ -146,10 +180,12 @@ def _moved(command: AcceptConstraint, source: SourceState, given: Given) -> Refu
                 "change": "withdrawn",
             },
         )
+    if _published(command, source):
+        return _never_said(command, source)
     relied = any(isinstance(event, ConstraintAccepted) and event.published for event in given.earlier)
     named = command.source.revision
     behind = named is not None and source.revision is not None and named != source.revision
-    if (relied or behind) and not _published(command, source):
+    if relied or behind:
         known = source.item(id) is not None
         says = "says something else under" if known else "does not publish"
         return Refusal(
@@ -164,6 +200,27 @@ def _moved(command: AcceptConstraint, source: SourceState, given: Given) -> Refu
             },
         )
     return None
+
+
+def _never_said(command: AcceptConstraint, source: SourceState) -> Refusal | None:
+    """Refuse to record, as where the words come from, a revision that did not say them."""
+    assert command.source is not None
+    named, item = command.source.revision, source.item(_item(command))
+    assert item is not None, "only what is published is asked about"
+    if named is None or source.revisions.get(named, 0) >= item.position:
+        return None
+    return Refusal(
+        "contract_changed",
+        f"{source.source} says these words under {item.id!r} since revision {item.revision!r}, "
+        f"it never did in {named!r}",
+        evidence={
+            "source": source.source,
+            "id": item.id,
+            "source_position": source.position,
+            "revision": item.revision,
+            "change": "revision",
+        },
+    )
 
 
 def withdraw(contract: Contract, command: WithdrawConstraint, given: Given) -> Decision:
@@ -207,21 +264,19 @@ def _fallen(contract: Contract, source: SourceState, given: Given) -> Refusal | 
         if pointer is None or pointer.stream != source.source:
             continue
         id = pointer.item or constraint.id
-        gone, item = source.gone(id), source.item(id)
-        reworded = item is not None and (item.text, item.rule) != (constraint.text, constraint.rule)
-        evidence = {"source": source.source, "id": constraint.id, "source_position": source.position}
+        gone = source.gone(id)
         if gone is not None:
             return Refusal(
                 "contract_changed",
                 f"{source.source} withdrew {id!r}, on which {constraint.id!r} rests",
                 position=constraint.position,
-                evidence={**evidence, "source_position": gone.position, "change": "withdrawn"},
+                evidence={
+                    "source": source.source,
+                    "id": constraint.id,
+                    "source_position": gone.position,
+                    "change": "withdrawn",
+                },
             )
-        if constraint.published and reworded and is_agent(given.actor):
-            return Refusal(
-                "not_for_agents",
-                f"{source.source} reworded {id!r}: an agent accepts the new text, a person may let it stand",
-                position=constraint.position,
-                evidence={**evidence, "change": "reworded"},
-            )
+        if is_agent(given.actor) and _reworded(contract, constraint, source):
+            return _for_people(constraint, source)
     return None

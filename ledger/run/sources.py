@@ -6,8 +6,8 @@ here: from its commit on, no acceptance that relied on the constraint succeeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -75,15 +75,24 @@ class SourceState:
     owners: tuple[str, ...] = ()
     position: int = 0
     revision: str | None = None
+    revisions: Mapping[str, int] = field(default_factory=dict)
+    """Where each revision was published, the last time it was."""
     withdrawn: tuple[Gone, ...] = ()
+    _items: Mapping[str, Item] = field(init=False, repr=False, compare=False)
+    _gone: Mapping[str, Gone] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Runs compare thousands of constraints with a source that seldom moves.
+        object.__setattr__(self, "_items", {item.id: item for item in self.items})
+        object.__setattr__(self, "_gone", {gone.id: gone for gone in self.withdrawn})
 
     def item(self, id: str) -> Item | None:
         """Find a constraint that is published now."""
-        return next((item for item in self.items if item.id == id), None)
+        return self._items.get(id)
 
     def gone(self, id: str) -> Gone | None:
         """Find a constraint that was withdrawn and not published again."""
-        return next((gone for gone in self.withdrawn if gone.id == id), None)
+        return self._gone.get(id)
 
 
 def evolve_source(state: SourceState, record: Record) -> SourceState:
@@ -107,7 +116,13 @@ def _revised(state: SourceState, event: SourceRevised, record: Record) -> Source
     kept = tuple(gone for gone in state.withdrawn if gone.id not in back)
     reason = event.reason or f"not in revision {event.revision}"
     gone = [Gone(id, record.at, event.by, record.position, reason) for id in event.withdrawn]
-    state = replace(state, items=tuple(items.values()), revision=event.revision, withdrawn=kept)
+    state = replace(
+        state,
+        items=tuple(items.values()),
+        revision=event.revision,
+        revisions={**state.revisions, event.revision: record.position},
+        withdrawn=kept,
+    )
     return _take_out(state, gone)
 
 
@@ -213,13 +228,14 @@ def _unconfirmed(state: SourceState, command: PublishRevision, omitted: tuple[st
 
 
 def _withdraw(state: SourceState, command: WithdrawAtSource, given: Given) -> Decision:
+    """Record every withdrawal that says something new, also of what is withdrawn already: it is a report."""
     stranger = _not_owner(state, command.by, given.actor)
     if stranger is not None:
         return stranger
     gone = state.gone(command.id)
     if gone is not None and (gone.by, gone.reason) == (command.by, command.reason):
         return stands_at(gone.position)
-    if state.item(command.id) is None:
+    if gone is None and state.item(command.id) is None:
         return not_open("published constraint", command.id)
     return admitted(stated(ConstraintWithdrawnAtSource, command))
 

@@ -1,6 +1,7 @@
 """Whether one acceptance of a constraint binds at least as much as another, as far as a machine can tell.
 
-It compares rules and valid times, never texts: what words mean is for people to judge.
+It compares rules and valid times. What words mean is for people to judge: other words are as strict only
+where they took the place of the old ones in the source of both.
 """
 
 from __future__ import annotations
@@ -15,9 +16,22 @@ from ledger.values import Operator, Predicate, Rule
 
 def is_as_strict(new: ConstraintAccepted, old: ConstraintAccepted) -> bool:
     """Tell whether `new` allows nothing that `old` forbids, at no time."""
-    return _lasts_as_long(new, old) and (
-        old.rule is None or (new.rule is not None and _forbids_as_much(new.rule, old.rule))
+    return (
+        same_source(new, old)
+        and (new.text == old.text or bool(new.published and old.published))
+        and _lasts_as_long(new, old)
+        and (old.rule is None or (new.rule is not None and _forbids_as_much(new.rule, old.rule)))
     )
+
+
+def same_source(new: ConstraintAccepted, old: ConstraintAccepted) -> bool:
+    """Tell whether both acceptances rely on one item of one source, in whatever revision, or on none.
+
+    Whoever could exchange the source could also free a constraint of who withdraws and rewords it.
+    """
+    if new.source is None or old.source is None:
+        return new.source is old.source
+    return (new.source.stream, new.source.item or new.id) == (old.source.stream, old.source.item or old.id)
 
 
 def _lasts_as_long(new: ConstraintAccepted, old: ConstraintAccepted) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ledger import events as e
-from ledger.commands import WithdrawConstraint
+from ledger.commands import AcceptConstraint, WithdrawConstraint
 from ledger.run.contract import Contract
 from ledger.run.decision import Admitted
 from ledger.run.sources import SourceState
@@ -134,6 +134,101 @@ def test_an_agent_cannot_relax_by_calling_it_something_else(change: Change, laxe
     history.by("human:kim").when(command).then(x.accepted(change=change, supersedes=2, **laxer))
 
 
+AGENT, PERSON, SERVICE = Actor("agent:refunds"), Actor("human:kim"), Actor("service:policy")
+FOR_AN_AGENT = Actor("service:api", on_behalf_of=("agent:refunds", "human:kim"))
+FOR_A_PERSON = Actor("service:api", on_behalf_of=("human:kim", "agent:refunds"))
+OTHERWISE: list[dict[str, Any]] = [
+    {"source": None},
+    {"source": None, "text": "Refund as you like"},
+    {"source": Source("policy", "mail")},
+    {"source": Source("policy", "refunds", item="kind")},
+    {"source": REFUNDS, "text": "Refund as you like"},
+]
+
+
+@pytest.mark.parametrize("otherwise", OTHERWISE)
+@pytest.mark.parametrize("change", [Change.TIGHTENED, Change.REWORDED])
+@pytest.mark.parametrize(
+    ("actor", "may"),
+    [(AGENT, False), (FOR_AN_AGENT, False), (PERSON, True), (SERVICE, True), (FOR_A_PERSON, True)],
+)
+def test_an_agent_neither_takes_a_constraint_from_its_source_nor_words_it_anew(
+    actor: Actor, may: bool, change: Change, otherwise: dict[str, Any]
+) -> None:
+    accepted = x.accepted(source=x.POLICY, source_position=1, published=True)
+    history = OPENED.also(accepted).beside(publishing()).by(actor)
+    decided = history.when(x.accept(change=change, **otherwise))
+    if may:
+        (event,) = decided.decision.events
+        assert isinstance(event, e.ConstraintAccepted)
+        assert (event.change, event.supersedes) == (change, 2)
+    else:
+        decided.then_refused("not_for_agents", position=2)
+
+
+def test_an_agent_cannot_word_anew_what_somebody_asserted_without_a_source() -> None:
+    history = OPENED.also(x.accepted()).beside(publishing()).by("agent:refunds")
+    reworded = x.accept(text="Refund as you like", change=Change.REWORDED)
+    history.when(reworded).then_refused("not_for_agents", position=2)
+    history.when(x.accept(source=REFUNDS, change=Change.REWORDED)).then_refused("not_for_agents", position=2)
+
+
+def test_an_agent_accepts_the_new_words_of_a_source_and_never_the_old_ones_again() -> None:
+    accepted = x.accepted(source=x.POLICY, source_position=1, published=True)
+    moved = OPENED.also(accepted).beside(publishing(REWORDED)).by("agent:refunds")
+    again = x.accept(source=REFUNDS, change=Change.REWORDED)
+    decided = moved.when(again)
+    decided.then_refused("not_for_agents", position=2)
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "id": "limit-100",
+        "source_position": 2,
+        "change": "reworded",
+    }
+    stricter = x.accept(rule=x.AT_MOST_100, source=REFUNDS, change=Change.TIGHTENED)
+    moved.when(stricter).then_refused("not_for_agents", position=2)
+    new = x.accept(text="Never more than 50 EUR", source=REFUNDS, change=Change.REWORDED)
+    taken = x.accepted(
+        accepted_by="agent:refunds",
+        change=Change.REWORDED,
+        published=True,
+        source=Source("policy", "refunds", revision="5"),
+        source_position=2,
+        supersedes=2,
+        text="Never more than 50 EUR",
+    )
+    moved.when(new).then(taken)
+    moved.by("human:kim").when(again).then(
+        x.accepted(
+            accepted_by="human:kim",
+            change=Change.REWORDED,
+            published=False,
+            source=Source("policy", "refunds", revision="5"),
+            source_position=2,
+            supersedes=2,
+        )
+    )
+
+
+def test_an_agent_that_tightened_published_words_is_still_held_to_what_the_source_says_next() -> None:
+    tight = x.accept(rule=x.AT_MOST_100, source=REFUNDS, change=Change.TIGHTENED)
+    published = OPENED.also(x.accepted(source=x.POLICY, source_position=1, published=True))
+    event = x.accepted(
+        accepted_by="agent:refunds",
+        change=Change.TIGHTENED,
+        published=False,
+        rule=x.AT_MOST_100,
+        source=x.POLICY,
+        source_position=1,
+        supersedes=2,
+    )
+    tightened = published.beside(publishing()).by("agent:refunds").when(tight).then(event)
+    again = x.accept(
+        rule=Rule(require=x.AT_MOST_100.require, deny=("mail",)), source=REFUNDS, change=Change.TIGHTENED
+    )
+    tightened.beside(publishing(REWORDED)).when(again).then_refused("not_for_agents", position=3)
+
+
 def test_an_agent_may_tighten() -> None:
     tight = Rule(deny=("mail", "call"), needs_approval=True)
     history = OPENED.also(x.accepted(rule=STRICT, accepted_by="agent:refunds")).by("agent:refunds")
@@ -240,9 +335,33 @@ def test_who_names_a_revision_that_is_behind_is_told_when_the_words_changed() ->
         "revision": "5",
         "change": "reworded",
     }
-    moved.when(x.accept(text="Never more than 50 EUR", source=x.POLICY)).then(
-        x.accepted(text="Never more than 50 EUR", source=x.POLICY, source_position=2, published=True)
-    )
+
+
+def accept_50(revision: str | None) -> AcceptConstraint:
+    return x.accept(text="Never more than 50 EUR", source=Source("policy", "refunds", revision=revision))
+
+
+@pytest.mark.parametrize("revision", ["4", "3", "6-draft"])
+def test_a_revision_that_never_said_these_words_is_not_recorded_as_their_source(revision: str) -> None:
+    moved = publishing(REWORDED, e.SourceRevised(revision="6"))
+    decided = OPENED.beside(moved).when(accept_50(revision))
+    decided.then_refused("contract_changed")
+    assert decided.decision.evidence == {  # type: ignore[union-attr]
+        "source": "policy:refunds",
+        "id": "limit-100",
+        "source_position": 3,
+        "revision": "5",
+        "change": "revision",
+    }
+
+
+@pytest.mark.parametrize(("named", "recorded"), [("5", "5"), ("6", "6"), (None, "6")])
+def test_every_revision_that_says_these_words_may_be_named(named: str | None, recorded: str) -> None:
+    moved = publishing(REWORDED, e.SourceRevised(revision="6"))
+    (event,) = OPENED.beside(moved).when(accept_50(named)).decision.events
+    assert isinstance(event, e.ConstraintAccepted)
+    assert event.source is not None
+    assert (event.source.revision, event.published, event.source_position) == (recorded, True, 3)
 
 
 def test_after_a_guard_moved_an_untouched_constraint_goes_on_and_a_reworded_one_does_not() -> None:

@@ -213,3 +213,30 @@ def test_a_person_may_let_old_words_stand_and_an_agent_may_not() -> None:
     moved.by("human:kim").when(ACKNOWLEDGE).then(event)
     untouched = FOLLOWING.beside(publishing(e.SourceRevised(revision="5")))
     untouched.by("agent:refunds").when(ACKNOWLEDGE).then(event)
+
+
+def test_what_an_agent_tightened_or_only_claimed_it_cannot_acknowledge_away_either() -> None:
+    claimed = OPENED.also(x.accepted(source=x.POLICY, source_position=1, published=False, rule=x.AT_MOST_100))
+    claimed.beside(publishing(REWORDED)).by("agent:refunds").when(ACKNOWLEDGE).then_refused(
+        "not_for_agents", position=2
+    )
+    elsewhere = publishing(e.SourceRevised(revision="5"))
+    event = e.RevisionAcknowledged(
+        by="human:kim", reason="read it", source=Source("policy", "refunds", revision="5"), source_position=2
+    )
+    claimed.beside(elsewhere).by("agent:refunds").when(ACKNOWLEDGE).then(event)
+
+
+def test_what_a_person_let_stand_is_no_bar_to_an_agent_when_the_source_moves_on() -> None:
+    let_stand = e.RevisionAcknowledged(
+        by="human:kim", source=Source("policy", "refunds", revision="5"), source_position=2
+    )
+    moved = publishing(REWORDED, e.SourceRevised(revision="6"))
+    FOLLOWING.also(let_stand).beside(moved).by("agent:refunds").when(ACKNOWLEDGE).then(
+        e.RevisionAcknowledged(
+            by="human:kim",
+            reason="read it",
+            source=Source("policy", "refunds", revision="6"),
+            source_position=3,
+        )
+    )

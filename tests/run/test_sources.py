@@ -175,7 +175,6 @@ def test_a_withdrawal_is_one_event_and_told_again_a_repeat() -> None:
     assert gone is not None
     assert (gone.position, gone.by, gone.reason, gone.at) == (2, "human:kim", "replaced", START)
     history.when(withdraw()).then_stands_at(2)
-    history.when(withdraw(reason="another")).then_refused("not_open")
 
 
 def test_what_is_not_published_cannot_be_withdrawn() -> None:
@@ -217,3 +216,19 @@ def test_commands_of_sources_find_no_run() -> None:
 def test_an_event_of_a_run_says_nothing_in_a_source() -> None:
     state = FOUR.also(e.CursorMoved(node="a")).state
     assert (state.items, state.position) == (FOUR.state.items, 2)
+
+
+def test_a_withdrawal_of_what_is_withdrawn_already_is_recorded_when_it_says_something_new() -> None:
+    gone = FOUR.also(e.SourceRevised(revision="5", withdrawn=("limit-100",)))
+    event = e.ConstraintWithdrawnAtSource(by="human:kim", id="limit-100", reason="replaced")
+    told = gone.when(withdraw()).then(event)
+    told.when(withdraw()).then_stands_at(3)
+    told.when(withdraw(reason="unlawful")).then(
+        e.ConstraintWithdrawnAtSource(by="human:kim", id="limit-100", reason="unlawful")
+    )
+
+
+def test_a_source_knows_where_each_of_its_revisions_was_published_last() -> None:
+    history = FOUR.also(e.SourceRevised(revision="5"), e.SourceRevised(revision="4"))
+    assert history.state.revisions == {"4": 3, "5": 2}
+    assert UNOPENED.state.revisions == {}

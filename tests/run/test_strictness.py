@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given as draws
 
 from ledger.events import ConstraintAccepted
 from ledger.run.strictness import is_as_strict
 from ledger.testing import START
-from ledger.values import Operator, Predicate, Rule
+from ledger.values import Operator, Predicate, Rule, Source
 from tests.run import examples as x
 from tests.strategies import of
 
@@ -114,3 +116,33 @@ def test_what_begins_later_or_ends_sooner_binds_less(
         return x.accepted(valid_from=first, valid_until=last)
 
     assert is_as_strict(lasting(new), lasting(old)) is strict
+
+
+PUBLISHED: dict[str, Any] = {"source": x.POLICY, "source_position": 1, "published": True}
+CLAIMED: dict[str, Any] = {**PUBLISHED, "published": False}
+ELSE: dict[str, Any] = {"text": "Refund as you like"}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "strict"),
+    [
+        ({}, PUBLISHED, False),
+        (PUBLISHED, {}, False),
+        ({**PUBLISHED, "source": Source("policy", "mail")}, PUBLISHED, False),
+        ({**PUBLISHED, "source": Source("policy", "refunds", item="kind")}, PUBLISHED, False),
+        ({**PUBLISHED, "source": Source("policy", "refunds", item="limit-100")}, PUBLISHED, True),
+        ({**PUBLISHED, "source": Source("policy", "refunds", revision="5")}, PUBLISHED, True),
+        (ELSE, {}, False),
+        ({**PUBLISHED, **ELSE}, PUBLISHED, True),
+        ({**PUBLISHED, **ELSE}, CLAIMED, False),
+        ({**CLAIMED, **ELSE}, PUBLISHED, False),
+        ({**CLAIMED, **ELSE}, CLAIMED, False),
+        ({**PUBLISHED, **ELSE}, {}, False),
+        ({**PUBLISHED, **ELSE}, {**PUBLISHED, "rule": x.AT_MOST_100}, False),
+        (CLAIMED, PUBLISHED, True),
+    ],
+)
+def test_the_source_stays_and_words_change_only_where_it_published_the_old_and_the_new_ones(
+    new: dict[str, Any], old: dict[str, Any], strict: bool
+) -> None:
+    assert is_as_strict(x.accepted(**new), x.accepted(**old)) is strict

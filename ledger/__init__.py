@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ledger.application.query import Page, RunQuery, RunSummary
     from ledger.application.runs import Loaded, Run
     from ledger.application.sources import SourceHandle
-    from ledger.application.stream import Stated
+    from ledger.application.statements import Stated
     from ledger.errors import LedgerError
     from ledger.record import Record
     from ledger.run.contract import Contract
@@ -74,7 +74,7 @@ _HOMES = {
     "ledger.application.query": ("Page", "RunQuery", "RunSummary"),
     "ledger.application.runs": ("Loaded", "Run"),
     "ledger.application.sources": ("SourceHandle",),
-    "ledger.application.stream": ("Stated",),
+    "ledger.application.statements": ("Stated",),
     "ledger.errors": ("LedgerError",),
     "ledger.record": ("Record",),
     "ledger.run.contract": ("Contract",),

@@ -291,7 +291,9 @@ class StoreError(LedgerError):
 class StoreUnavailable(StoreError):
     """The database cannot be reached or answered late; the fate of an append in flight is not known.
 
-    Repeat the same append as it is: one that was stored is recognised by its event ids.
+    Repeat the same append as it is: one that was stored is recognised by its event ids. Who said something
+    through a handle says it again with this error as `again`: where something was sent, `run`, `after` (the
+    position before it) and `events` (its ids) name it.
     """
 
     code = "store_unavailable"

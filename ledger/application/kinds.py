@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ledger.application.edge import Edge
-from ledger.application.stream import NOWHERE, Found, Head, Kind
-from ledger.codec import decode, decode_chain, message_digest, observation_digest
+from ledger.application.kind import NOWHERE, Found, Head, Kind
+from ledger.codec import decode_chain, message_digest, observation_digest
 from ledger.commands import Command, InvalidateObservation, RecordMessage, RecordObservation
 from ledger.record import ZERO_HASH, Record
 from ledger.run.contract import WINDOW, Contract, by_id
@@ -60,25 +60,19 @@ def _run_snapshot(contract: Contract | None) -> SnapshotRow:
     return SnapshotRow(contract.position, bytes.fromhex(contract.hash), FOLD, save(contract))
 
 
-def _run_prior(edge: Edge, run: str, contract: Contract | None, command: Command) -> Record | None:
-    """Look up what a command's key stands for, where the contract cannot tell."""
+def _run_prior(run: str, contract: Contract | None, command: Command) -> bytes | None:
+    """Say what to look up where the contract cannot tell whether a command's key is known."""
     if contract is None:
         return None
     if isinstance(command, RecordMessage):
         if contract.tally.messages == len(contract.messages) or by_id(contract.messages, command.id):
             return None
-        digest = message_digest(run, command.id)
-    elif isinstance(command, RecordObservation | InvalidateObservation):
+        return message_digest(run, command.id)
+    if isinstance(command, RecordObservation | InvalidateObservation):
         if len(contract.observations) < WINDOW or find_observation(contract, command.key):
             return None  # the contract has let go of none yet, or holds the latest of this key
-        digest = observation_digest(run, command.key)
-    else:
-        return None
-    rows = edge.store.find(edge.tenant, key=digest, limit=1)
-    if not rows:
-        return None
-    row = rows[0]
-    return decode(row.record, row.hash, run=row.stream, position=row.position, tenant=edge.tenant)
+        return observation_digest(run, command.key)
+    return None
 
 
 RUN: Kind[Contract | None] = Kind(
@@ -103,7 +97,7 @@ def _source_head(state: SourceState) -> Head:
     return Head(state.position, state.hash, state.at, None)
 
 
-def _no_prior(edge: Edge, stream: str, state: SourceState, command: Command) -> None:
+def _no_prior(stream: str, state: SourceState, command: Command) -> None:
     return None
 
 

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from threading import Lock
 from types import TracebackType
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pydantic import TypeAdapter, ValidationError
 
 from ledger import commands as c
 from ledger.application.edge import Edge
+from ledger.application.kind import Found
 from ledger.application.kinds import RUN, SOURCE, load_contract, load_source
 from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.reading import at_time, contents_of, follow, loaded, log, records_of
-from ledger.application.runs import Loaded, Run, build, several
+from ledger.application.runs import Loaded, Run, known
+from ledger.application.sayings import build, several
 from ledger.application.sources import SourceHandle
-from ledger.application.stream import Context, Found, Stated, Stream
+from ledger.application.statements import Context, Stated
+from ledger.application.steps import blocking
+from ledger.application.stream import Stream
+from ledger.application.turns import Turns
 from ledger.canonical import invalid
 from ledger.codec import explain
 from ledger.errors import InvalidInput, NotFound, RunNotFound
@@ -36,7 +43,9 @@ class Ledger:
 
     def __init__(self, edge: Edge) -> None:
         self._edge = edge
-        self._sources: dict[str, Stream[SourceState]] = {}
+        self._lock = Lock()
+        self._sources: dict[str, Turns[SourceState]] = {}
+        self._runs: WeakValueDictionary[str, Turns[Contract | None]] = WeakValueDictionary()
 
     @property
     def tenant(self) -> str:
@@ -103,10 +112,9 @@ class Ledger:
             thread=thread,
             about=several("about", about),
         )
-        stream = Stream(self._edge, _run_id(run), RUN, Found[Contract | None](None))
-        handle = self._handle(stream, actor, None)
-        handle.do(command)
-        return self._handle(stream, actor, 1)
+        turns = self._turns(run_id(run), Found[Contract | None](None))
+        self._handle(turns, actor, None).do(command)
+        return self._handle(turns, actor, 1)
 
     def run(self, run: str, *, actor: Actor | None = None, correlation: str | None = None) -> Run:
         """Return a handle on the present incarnation of a run. It joins the run and never resumes it.
@@ -114,16 +122,18 @@ class Ledger:
         Raises:
             RunNotFound: no such run; asking creates none.
         """
-        found = load_contract(self._edge, _run_id(run))
-        if found.state is None:
-            raise RunNotFound(f"no run {run!r} was opened", run=run)
-        stream = Stream(self._edge, run, RUN, found)
-        return self._handle(stream, actor, found.state.incarnation, correlation)
+        turns = self._runs.get(run)
+        if turns is not None and turns.stream.is_stored():
+            contract = known(run, turns.look())
+        else:
+            found = load_contract(self._edge, run_id(run))
+            contract = known(run, found.state)
+            turns = self._turns(run, found, instead_of=turns)
+        return self._handle(turns, actor, contract.incarnation, correlation)
 
     def source(self, source: str, *, actor: Actor | None = None) -> SourceHandle:
         """Return a handle on a source stream, `kind:name`; it begins with what is first written to it."""
-        stream = self._source_stream(source)
-        return SourceHandle(stream, source, Context(self._actor(actor), checked=True))
+        return SourceHandle(self.source_turns(source), source, Context(self.writer(actor), checked=True))
 
     def import_events(
         self,
@@ -152,62 +162,83 @@ class Ledger:
             GuardMoved: a source does not stand where `relies_on` says.
             UndecodableRecord: the events make no run, e.g. do not begin with RunOpened.
         """
-        found = Found[Contract | None](None) if expected == 0 else load_contract(self._edge, _run_id(run))
-        stream = Stream(self._edge, _run_id(run), RUN, found)
+        found = Found[Contract | None](None) if expected == 0 else load_contract(self._edge, run_id(run))
+        stream = Stream(self._edge, run_id(run), RUN, found)
         for name in relies_on or {}:
             self._open_head(name)
         if expected:
-            stream.expect(expected)
-        context = Context(self._actor(actor), about=several("about", about), blobs=tuple(blobs))
-        return stream.append(events, context, guards=relies_on)
+            blocking(self._edge.store, stream.expect(expected))
+        context = Context(self.writer(actor), about=several("about", about), blobs=tuple(blobs))
+        return blocking(self._edge.store, stream.append(events, context, relies_on or {}))
 
-    def _actor(self, actor: Actor | None) -> Actor:
+    def writer(self, actor: Actor | None) -> Actor:
+        """Return who writes where a call names this actor, or nobody."""
         if actor is None:
             return self._edge.actor
         if not isinstance(actor, Actor):
             raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
         return actor
 
+    def context(
+        self, actor: Actor | None, incarnation: int | None, correlation: str | None = None
+    ) -> Context:
+        """Return what surrounds the commands of a handle on a run."""
+        return Context(
+            self.writer(actor),
+            checked=True,
+            correlation=correlation,
+            incarnation=incarnation,
+            sources=self._source_states,
+        )
+
     def _handle(
         self,
-        stream: Stream[Contract | None],
+        turns: Turns[Contract | None],
         actor: Actor | None,
         incarnation: int | None,
         correlation: str | None = None,
     ) -> Run:
-        context = Context(
-            self._actor(actor),
-            checked=True,
-            correlation=correlation,
-            incarnation=incarnation,
-            sources=self._sources_of,
-        )
-        return Run(stream, context, self._load)
+        return Run(turns, self.context(actor, incarnation, correlation), self._load)
 
-    def _sources_of(self, command: c.Command, fresh: bool) -> Mapping[str, SourceState]:
-        """Read the source streams a command names; from then on their heads exist, for guards to hold."""
-        if not isinstance(command, c.AcceptConstraint | c.AcknowledgeRevision) or command.source is None:
-            return {}
-        source = command.source.stream
+    def _turns(
+        self,
+        run: str,
+        found: Found[Contract | None],
+        *,
+        instead_of: Turns[Contract | None] | None = None,
+    ) -> Turns[Contract | None]:
+        """Return the run's stream, shared by all who hold a handle on it."""
+        with self._lock:
+            turns = self._runs.get(run)
+            if turns is None or turns is instead_of:
+                turns = self._runs[run] = Turns(Stream(self._edge, run, RUN, found))
+            return turns
+
+    def _source_states(self, source: str, fresh: bool) -> Mapping[str, SourceState]:
+        """Read a source stream; from then on its head exists, for guards to hold."""
         self._open_head(source)
-        stream = self._source_stream(source)
-        if fresh:
-            stream.catch_up()
-        return {source: stream.state}
+        turns = self.source_turns(source)
+        return {source: turns.look() if fresh else turns.stream.state}
 
-    def _source_stream(self, source: str) -> Stream[SourceState]:
-        stream = self._sources.get(source)
-        if stream is None:
+    def source_turns(self, source: str) -> Turns[SourceState]:
+        """Return the stream of a source, shared by all of this ledger.
+
+        Raises:
+            InvalidInput: the id is not `kind:name`.
+        """
+        turns = self._sources.get(source)
+        if turns is None:
             try:
                 _SOURCE_ID.validate_python(source)
             except ValidationError as error:
                 raise explain(error, root="source") from None
             name = PREFIX + source
-            stream = Stream(self._edge, name, SOURCE, load_source(self._edge, name))
-            if len(self._sources) >= _SOURCES_KEPT:
-                self._sources.clear()
-            stream = self._sources.setdefault(source, stream)
-        return stream
+            turns = Turns(Stream(self._edge, name, SOURCE, load_source(self._edge, name)))
+            with self._lock:
+                if len(self._sources) >= _SOURCES_KEPT:
+                    self._sources.clear()
+                turns = self._sources.setdefault(source, turns)
+        return turns
 
     def _open_head(self, source: str) -> None:
         if source not in self._edge.opened_heads:
@@ -228,7 +259,7 @@ class Ledger:
         upto = at_time(self._edge, run, at) if isinstance(at, datetime) else at
         if upto is not None and upto < 1:
             raise InvalidInput("at: positions count from 1", path="at", reason="positions count from 1")
-        contract = load_contract(self._edge, _run_id(run), upto=upto).state
+        contract = load_contract(self._edge, run_id(run), upto=upto).state
         if contract is None:
             raise RunNotFound(f"no run {run!r} was opened", run=run)
         if upto is not None and contract.position < upto:
@@ -250,7 +281,7 @@ class Ledger:
         for name, value in (("after", after), ("upto", upto), ("limit", limit)):
             if value is not None and value < 0:
                 raise invalid(name, "counts from 0 on")
-        return log(self._edge, _run_id(run), after=after, upto=upto, limit=limit)
+        return log(self._edge, run_id(run), after=after, upto=upto, limit=limit)
 
     def log_source(self, source: str, *, after: int = 0) -> Iterator[Record]:
         """Yield the records of a source stream in order.
@@ -350,8 +381,12 @@ _SOURCES_KEPT = 256
 """Sources whose state a ledger remembers; where each run has a prompt of its own there is no end of them."""
 
 
-def _run_id(run: str) -> str:
-    """Check the id of a run where it enters."""
+def run_id(run: str) -> str:
+    """Check the id of a run where it enters.
+
+    Raises:
+        InvalidInput: it is malformed, or a name of the ledger's own.
+    """
     try:
         check_id(run)
         if run.startswith("$"):

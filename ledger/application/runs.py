@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
-from decimal import Decimal
-from typing import Any, Literal, NamedTuple
-
-from pydantic import ValidationError
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ledger import commands as c
-from ledger.application.payloads import Packed, pack, pack_content, pack_report
-from ledger.application.stream import Context, Stated, Stream
-from ledger.canonical import canonical_text, invalid, load_text
-from ledger.codec import explain
-from ledger.errors import RunNotFound
+from ledger.application.sayings import RunSayings
+from ledger.application.statements import Context, Stated
+from ledger.application.turns import Turns
+from ledger.canonical import load_text
+from ledger.errors import RunNotFound, StoreUnavailable
 from ledger.run.contract import Contract, Message
-from ledger.values import Actor, Change, Outcome, Rule, Runtime, Source, Step
-
-Amounts = Mapping[str, Decimal | str | int]
-C = type[c.Command]
 
 
 class Loaded(NamedTuple):
@@ -33,30 +24,7 @@ class Loaded(NamedTuple):
     """The messages of the window with their contents, oldest first; None where one has expired."""
 
 
-def several(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
-    """Take a list of things; one text is none, though Python would take it for a list of letters.
-
-    Raises:
-        InvalidInput: a text was given, or something that is no list.
-    """
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise invalid(name, f"give a list, not {given!r:.50} alone")
-    return tuple(given)
-
-
-def build(kind: Callable[..., c.Command], **fields: Any) -> c.Command:
-    """Build a command from what a caller gave.
-
-    Raises:
-        InvalidInput: a field is missing, unknown or malformed; `path` names it.
-    """
-    try:
-        return kind(**fields)
-    except ValidationError as error:
-        raise explain(error) from None
-
-
-class Run:
+class Run(RunSayings[Stated]):
     """A run, as one actor writes to it.
 
     The handle belongs to the incarnation it was made in: once the run is resumed elsewhere its requests are
@@ -68,38 +36,26 @@ class Run:
     """
 
     def __init__(
-        self, stream: Stream[Contract | None], context: Context, loader: Callable[[Contract], Loaded]
+        self, turns: Turns[Contract | None], context: Context, loader: Callable[[Contract], Loaded]
     ) -> None:
-        self._stream = stream
-        self._context = context
+        super().__init__(context)
+        self._turns = turns
         self._loader = loader
 
     @property
     def id(self) -> str:
         """The id of the run."""
-        return self._stream.name
-
-    @property
-    def actor(self) -> Actor:
-        """Who writes through this handle."""
-        return self._context.actor
+        return self._turns.stream.name
 
     @property
     def contract(self) -> Contract:
         """The contract in force: the fold at the present position, which is read from the store."""
-        self._stream.catch_up()
-        return self._known()
+        return known(self.id, self._turns.look())
 
     @property
     def position(self) -> int:
-        """Position this handle has seen; others may have gone on."""
-        return self._stream.position
-
-    def _known(self) -> Contract:
-        contract = self._stream.state
-        if contract is None:
-            raise RunNotFound(f"no run {self.id!r} was opened", run=self.id)
-        return contract
+        """Position this ledger has seen of the run; others may have gone on."""
+        return self._turns.stream.position
 
     def load(self) -> Loaded:
         """Read the contract, the results its cursor needs and the messages of the window, as of one position.
@@ -108,275 +64,21 @@ class Run:
         """
         return self._loader(self.contract)
 
-    def do(
-        self,
-        command: c.Command,
-        *,
-        expected: int | None = None,
-        causation: str | None = None,
-        correlation: str | None = None,
+    def _do(
+        self, command: c.Command, context: Context, expected: int | None, again: StoreUnavailable | None
     ) -> Stated:
-        """Decide any command and append what it yields.
-
-        Args:
-            command: one of `ledger.commands`.
-            expected: the position it is meant for; without it a lost race is decided again.
-            causation: id of the event or request that brought it about.
-            correlation: id of what it belongs to across runs.
-
-        Raises:
-            Refused: a rule said no; the class says which.
-            PositionConflict: the run does not stand at `expected`, or races were lost too often.
-            Superseded: the run was resumed elsewhere.
-        """
-        if not isinstance(command, c.Command):
-            raise invalid("command", f"{command!r:.50} is not a command of ledger.commands")
-        context = replace(
-            self._context,
-            about=command.about,
-            causation=causation,
-            checked=False,
-            correlation=correlation or self._context.correlation,
-        )
-        return self._stream.do(command, context, expected=expected)
-
-    def _say(self, kind: C, *, blobs: Packed | None = None, **fields: Any) -> Stated:
-        context = self._context if blobs is None else replace(self._context, blobs=blobs.blobs)
-        return self._stream.do(build(kind, **fields), context)
-
-    # --- goal and plan ---------------------------------------------------------------------------
-
-    def revise_goal(self, text: str, *, reason: str, by: str, rests_on: Sequence[str] = ()) -> Stated:
-        """Change the goal; it is an act with an author and a reason."""
-        return self._say(
-            c.ReviseGoal, text=text, reason=reason, by=by, rests_on=several("rests_on", rests_on)
-        )
-
-    def commit_plan(self, steps: Iterable[Step | str], *, reason: str | None = None) -> Stated:
-        """Bind the run to a plan: from then on a step outside it is off plan."""
-        return self._say(c.CommitPlan, steps=_steps(steps), reason=reason)
-
-    def revise_plan(self, steps: Iterable[Step | str], *, reason: str) -> Stated:
-        """Put another plan in the place of the committed one."""
-        return self._say(c.RevisePlan, steps=_steps(steps), reason=reason)
-
-    # --- constraints -----------------------------------------------------------------------------
-
-    def accept(
-        self,
-        id: str,
-        text: str,
-        *,
-        asserted_by: str,
-        source: Source | None = None,
-        accepted_by: str | None = None,
-        asserted_at: datetime | None = None,
-        change: Change | str | None = None,
-        rule: Rule | None = None,
-        valid_from: datetime | None = None,
-        valid_until: datetime | None = None,
-    ) -> Stated:
-        """Accept a constraint. With `change` it takes the place of the one in force under this id.
-
-        Where a source is named, the acceptance holds only if the source has not moved when it is stored; a
-        text that is not byte for byte what the source publishes is kept and shown as claimed.
-
-        Raises:
-            IdInUse: the id is in force with other content and no `change` was named.
-            ContractChanged: the source withdrew or reworded it.
-        """
-        return self._say(
-            c.AcceptConstraint,
-            id=id,
-            text=text,
-            asserted_by=asserted_by,
-            source=source,
-            accepted_by=accepted_by,
-            asserted_at=asserted_at,
-            change=change,
-            rule=rule,
-            valid_from=valid_from,
-            valid_until=valid_until,
-        )
-
-    def withdraw(self, id: str, *, reason: str, by: str) -> Stated:
-        """Take a constraint out of force in this run; not for agents."""
-        return self._say(c.WithdrawConstraint, id=id, reason=reason, by=by)
-
-    def acknowledge(self, source: Source, *, by: str, reason: str | None = None) -> Stated:
-        """State that a source's new revision was read and this run's constraints still stand."""
-        return self._say(c.AcknowledgeRevision, source=source, by=by, reason=reason)
-
-    # --- assumptions and obligations -------------------------------------------------------------
-
-    def assume(self, id: str, text: str, *, rests_on: Sequence[str] = (), by: str | None = None) -> Stated:
-        """Take something for granted, so that others can rest on it as `assumption:ID`."""
-        return self._say(c.MakeAssumption, id=id, text=text, rests_on=several("rests_on", rests_on), by=by)
-
-    def refute(self, id: str, *, evidence: str, by: str | None = None) -> Stated:
-        """Report that an assumption is wrong."""
-        return self._say(c.RefuteAssumption, id=id, evidence=evidence, by=by)
-
-    def promise(self, id: str, text: str, *, owed_to: str, due: datetime | None = None) -> Stated:
-        """Open an obligation."""
-        return self._say(c.OpenObligation, id=id, text=text, owed_to=owed_to, due=due)
-
-    def discharge(self, id: str, *, evidence: str, refs: Sequence[str] = (), by: str | None = None) -> Stated:
-        """State that what was owed was done, and what shows it."""
-        return self._say(c.DischargeObligation, id=id, evidence=evidence, refs=several("refs", refs), by=by)
-
-    def waive(self, id: str, *, reason: str, by: str) -> Stated:
-        """Give up what was owed; not for agents."""
-        return self._say(c.WaiveObligation, id=id, reason=reason, by=by)
-
-    def transfer(self, id: str, *, to: str, reason: str, by: str) -> Stated:
-        """Let somebody else owe it; not for agents."""
-        return self._say(c.TransferObligation, id=id, to=to, reason=reason, by=by)
-
-    # --- authority -------------------------------------------------------------------------------
-
-    def grant(
-        self,
-        id: str,
-        *,
-        principal: str,
-        scopes: Sequence[str],
-        granted_by: str,
-        budget: Amounts | None = None,
-        expires_at: datetime | None = None,
-        session: str | None = None,
-        on_resume: Literal["continue", "reapprove"] | None = None,
-    ) -> Stated:
-        """Record that somebody allowed a principal to act; not for agents."""
-        return self._say(
-            c.GrantAuthority,
-            id=id,
-            principal=principal,
-            scopes=several("scopes", scopes),
-            granted_by=granted_by,
-            budget=budget,
-            expires_at=expires_at,
-            session=session,
-            on_resume=on_resume,
-        )
-
-    def renew(
-        self,
-        id: str,
-        *,
-        by: str,
-        expires_at: datetime | None = None,
-        add_budget: Amounts | None = None,
-        session: str | None = None,
-        reason: str | None = None,
-    ) -> Stated:
-        """Let a grant live on; not for agents."""
-        return self._say(
-            c.RenewAuthority,
-            id=id,
-            by=by,
-            expires_at=expires_at,
-            add_budget=add_budget,
-            session=session,
-            reason=reason,
-        )
-
-    def revoke(self, id: str, *, reason: str, by: str) -> Stated:
-        """End a grant before its time."""
-        return self._say(c.RevokeAuthority, id=id, reason=reason, by=by)
-
-    # --- observations, messages, cursor ----------------------------------------------------------
-
-    def observe(
-        self,
-        key: str,
-        value: Any,
-        *,
-        tool: str,
-        observed_at: datetime,
-        fresh_for: int | None = None,
-        **more: Any,
-    ) -> Stated:
-        """Report what was seen of the outside; whatever the value is, the fact is kept.
-
-        A JSON value is kept as it is. Anything else (a tuple, a datetime, a Decimal inside) is kept as the
-        name of its type and a digest, which the log `ledger` warns of: convert it first to read it again.
-        `fresh_for` in seconds: None never goes stale, 0 is never reused. `more` are further fields of
-        `ledger.commands.RecordObservation`.
-        """
-        packed = pack_report(value, "observation")
-        return self._say(
-            c.RecordObservation,
-            blobs=packed,
-            key=key,
-            value=packed.payload,
-            tool=tool,
-            observed_at=observed_at,
-            fresh_for=fresh_for,
-            **more,
-        )
-
-    def invalidate(self, key: str, *, reason: str, by: str | None = None) -> Stated:
-        """Report that an observation must not be relied on any more."""
-        return self._say(c.InvalidateObservation, key=key, reason=reason, by=by)
-
-    def record_message(self, id: str, role: str, content: Any, *, tokens: int | None = None) -> Stated:
-        """Add a message to the history. `content` is any JSON value; it is kept as a blob."""
-        packed = pack_content(canonical_text(content, path="content").encode(), "message")
-        return self._say(
-            c.RecordMessage, blobs=packed, id=id, role=role, content=packed.payload, tokens=tokens
-        )
-
-    def summarise(self, content: Any, *, through: str) -> Stated:
-        """Put a summary in the place of all messages up to the one with this id."""
-        packed = pack_content(canonical_text(content, path="content").encode(), "message")
-        return self._say(c.SummariseMessages, blobs=packed, content=packed.payload, through=through)
-
-    def move(self, node: str, **more: Any) -> Stated:
-        """State where the program stands; `more` are further fields of `ledger.commands.MoveCursor`."""
-        return self._say(c.MoveCursor, node=node, **more)
-
-    # --- life ------------------------------------------------------------------------------------
-
-    def adopt_runtime(self, runtime: Runtime, *, reason: str, by: str) -> Stated:
-        """Accept that another runtime goes on with the run; not for agents."""
-        return self._say(c.AdoptRuntime, runtime=runtime, reason=reason, by=by)
-
-    def suspend(self, *, reason: str, by: str | None = None) -> Stated:
-        """Stop the run until it is resumed."""
-        return self._say(c.SuspendRun, reason=reason, by=by)
-
-    def sign_review(self, meaning: str, *, by: str, note: str | None = None) -> Stated:
-        """Say what a reviewer thinks of the run up to its present position; not for agents."""
-        return self._say(c.SignReview, meaning=meaning, by=by, note=note)
-
-    def close(
-        self,
-        outcome: Outcome | str,
-        *,
-        reason: str | None = None,
-        by: str | None = None,
-        result: Any = None,
-    ) -> Stated:
-        """End the run.
-
-        Raises:
-            StillOpen: `completed` while effects are unsettled or obligations open. `failed`, `cancelled` and
-                `abandoned` end it anyway and list them.
-        """
-        packed = None if result is None else pack(result, "result", path="result")
-        return self._say(
-            c.CloseRun,
-            blobs=packed,
-            outcome=outcome,
-            reason=reason,
-            by=by,
-            result=None if packed is None else packed.payload,
-        )
+        return self._turns.do(command, context, expected=expected, again=again)
 
 
-def _steps(steps: Iterable[Step | str]) -> tuple[Any, ...]:
-    return tuple({"name": step} if isinstance(step, str) else step for step in several("steps", steps))
+def known(run: str, contract: Contract | None) -> Contract:
+    """Return the contract of a run that exists.
+
+    Raises:
+        RunNotFound: it does not.
+    """
+    if contract is None:
+        raise RunNotFound(f"no run {run!r} was opened", run=run)
+    return contract
 
 
 def content_of(content: bytes | None) -> Any:

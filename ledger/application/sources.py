@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
 
 from ledger import commands as c
-from ledger.application.runs import build, several
-from ledger.application.stream import Context, Stated, Stream
+from ledger.application.sayings import build, several
+from ledger.application.statements import Context, Stated
+from ledger.application.turns import Turns
 from ledger.run.sources import SourceState
 from ledger.values import Published
 
+R = TypeVar("R")
 
-class SourceHandle:
-    """A source of constraints, as one actor writes to it.
 
-    What is published or withdrawn here takes effect for every run at once: from its commit on no acceptance
-    that relied on the old state succeeds.
-    """
+class SourceSayings(ABC, Generic[R]):
+    """What can be said to a source. Each method answers `R`: `Stated`, or what `await` turns into it."""
 
-    def __init__(self, stream: Stream[SourceState], source: str, context: Context) -> None:
-        self._stream = stream
+    def __init__(self, source: str, context: Context) -> None:
         self._context = context
         self.id = source
 
-    @property
-    def state(self) -> SourceState:
-        """What the source says now, read from the store: `.items .revision .withdrawn .owners .position`."""
-        self._stream.catch_up()
-        return self._stream.state
+    @abstractmethod
+    def _do(self, command: c.Command) -> R:
+        """Decide a command and append what it yields."""
 
-    def open(self, *, owners: Iterable[str] = ()) -> Stated:
+    def open(self, *, owners: Iterable[str] = ()) -> R:
         """Name who owns the source; from then on only owners publish and withdraw.
 
         Raises:
             IdInUse: the source was opened with other owners.
         """
-        return self._stream.do(build(c.OpenSource, owners=several("owners", owners)), self._context)
+        return self._do(build(c.OpenSource, owners=several("owners", owners)))
 
     def publish(
         self,
@@ -45,7 +43,7 @@ class SourceHandle:
         withdraw: Iterable[str] = (),
         reason: str | None = None,
         by: str | None = None,
-    ) -> Stated:
+    ) -> R:
         """Publish a revision: all that the source says now, as texts by id or as `Published`.
 
         What it said before and does not say now is withdrawn by that; `withdraw` confirms it by naming it.
@@ -67,13 +65,33 @@ class SourceHandle:
             reason=reason,
             by=by,
         )
-        return self._stream.do(command, self._context)
+        return self._do(command)
 
-    def withdraw(self, id: str, *, reason: str, by: str) -> Stated:
+    def withdraw(self, id: str, *, reason: str, by: str) -> R:
         """Withdraw one constraint: one event, which every run that relies on it will meet.
 
         Raises:
             NotOpen: the source does not publish this id.
             AuthorityExceeded: `by` is not an owner.
         """
-        return self._stream.do(build(c.WithdrawAtSource, id=id, reason=reason, by=by), self._context)
+        return self._do(build(c.WithdrawAtSource, id=id, reason=reason, by=by))
+
+
+class SourceHandle(SourceSayings[Stated]):
+    """A source of constraints, as one actor writes to it.
+
+    What is published or withdrawn here takes effect for every run at once: from its commit on no acceptance
+    that relied on the old state succeeds.
+    """
+
+    def __init__(self, turns: Turns[SourceState], source: str, context: Context) -> None:
+        super().__init__(source, context)
+        self._turns = turns
+
+    @property
+    def state(self) -> SourceState:
+        """What the source says now, read from the store: `.items .revision .withdrawn .owners .position`."""
+        return self._turns.look()
+
+    def _do(self, command: c.Command) -> Stated:
+        return self._turns.do(command, self._context)

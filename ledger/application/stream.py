@@ -1,271 +1,126 @@
 """Writing to one stream: decide, append, and when somebody was first, read and decide again.
 
-A handle appends on the state it has, without reading first; the store tells it when that state is old. What
-it refuses, or finds to be said already, it first checks against what the store holds now.
+A stream appends on the state it has, without reading first; the store tells it when that state is old. What
+it refuses, or finds to be said already, it first checks against what the store holds now. Statements that
+wait together are decided one after another on the same state and appended together.
+
+Everything here is a generator of steps: who drives it decides how to wait, and drives one at a time.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from functools import partial
 from itertools import count
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
+from ledger.application.doubts import Doubt, Doubts
+from ledger.application.drafts import Draft
 from ledger.application.edge import Edge
+from ledger.application.kind import Found, Kind, Seen
 from ledger.application.refusals import refusal_error
-from ledger.codec import decode_chain, encode
+from ledger.application.snapshots import Saving
+from ledger.application.statements import Context, Stated, Statement, source_of
+from ledger.application.steps import Call, Send, Steps
+from ledger.codec import decode, decode_chain
 from ledger.commands import Command
-from ledger.errors import (
-    GuardMoved,
-    LedgerError,
-    PositionConflict,
-    StoreUnavailable,
-)
+from ledger.errors import GuardMoved, LedgerError, PositionConflict, StoreBusy, StoreUnavailable
 from ledger.events import Event
-from ledger.record import ZERO_HASH, Envelope, Record, Row, TermsMark
+from ledger.record import Record, event_id
 from ledger.run.decision import Decision, Given, Refusal
-from ledger.run.sources import PREFIX, SourceState
-from ledger.stores import forks
-from ledger.stores.base import Append, Blob, Guard, SnapshotRow, StreamAppend
-from ledger.values import Actor
+from ledger.stores.base import Appended, StoredRow
 
 log = logging.getLogger("ledger")
 
 S = TypeVar("S")
 
 
-class Head(NamedTuple):
-    """Where a state stands in its stream."""
-
-    position: int
-    hash: bytes
-    at: datetime | None
-    terms: TermsMark | None
-
-
-NOWHERE = Head(0, ZERO_HASH, None, None)
-
-
-class Found(Generic[S], NamedTuple):
-    """A state as it was read, and the snapshot it was read from."""
-
-    state: S
-    snapshot_at: int = 0
-    """Position of the snapshot; 0: none."""
-    snapshot_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[S]):
-    """What a kind of stream means: how it is folded, decided, and kept in snapshots."""
-
-    head: Callable[[S], Head]
-    evolve: Callable[[S, Record], S]
-    decide: Callable[[S, Command, Given], Decision]
-    load: Callable[[Edge, str], Found[S]]
-    """Read the state as it is stored."""
-    prior: Callable[[Edge, str, S, Command], Record | None]
-    """Find what the store holds under a command's key beyond the state."""
-    snapshot: Callable[[S], SnapshotRow] | None = None
-    is_source: bool = False
-
-
-class Stated(NamedTuple):
-    """What became of a command."""
-
-    position: int
-    """Where the statement stands: of the last event appended, or of the first one that said the same."""
-    records: tuple[Record, ...] = ()
-    """What was appended; empty for a repeat."""
-
-    @property
-    def repeated(self) -> bool:
-        """The same statement stood there already, and nothing was added."""
-        return not self.records
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What surrounds a command beside its content."""
-
-    actor: Actor
-    about: tuple[str, ...] = ()
-    blobs: tuple[Blob, ...] = ()
-    causation: str | None = None
-    checked: bool = False
-    """The command was built, and so checked, by the handle that asks."""
-    correlation: str | None = None
-    incarnation: int | None = None
-    sources: Callable[[Command, bool], Mapping[str, SourceState]] = field(default=lambda command, fresh: {})
-    """Read the source streams a command names; `fresh` after one of them moved."""
-
-
-class _Draft(Generic[S], NamedTuple):
-    """Events encoded on top of a state, and the state after them."""
-
-    append: Append
-    records: tuple[Record, ...]
-    state: S
-
-
 class Stream(Generic[S]):
-    """One stream with the state it is known to have. Threads may share it; they take turns."""
+    """One stream with the state it is known to have."""
 
     def __init__(self, edge: Edge, name: str, kind: Kind[S], found: Found[S]) -> None:
         self.edge = edge
         self.name = name
         self._kind = kind
-        self._lock = threading.RLock()
-        self._generation = forks.generation()
+        self._doubts = Doubts(name)
         self._begin(found)
-        self._doubt: tuple[Command, _Draft[S]] | None = None
 
     def _begin(self, found: Found[S]) -> None:
-        self._state, self._snapshot_at, self._snapshot_bytes = found
-        self._head = self._kind.head(self._state)
+        self._seen = Seen(found.state, self._kind.head(found.state))
+        self._saving = Saving(self.edge, self.name, found.snapshot_at, found.snapshot_bytes)
 
     @property
     def state(self) -> S:
         """The state as last seen; it may have moved on."""
-        return self._state
+        return self._seen.state
 
     @property
     def position(self) -> int:
         """Position of the state as last seen; 0 before the first event."""
-        return self._head.position
+        return self._seen.head.position
 
-    def catch_up(self) -> list[Record]:
-        """Read and fold what was appended since; return it."""
-        with self._turn():
-            head = self._head
-            if head.position == 0:
-                self._begin(self._kind.load(self.edge, self.name))
-                return []
-            rows = self.edge.store.read(self.edge.tenant, self.name, after=head.position)
-            chain = ((row.position, row.hash, row.record) for row in rows)
-            records = list(
-                decode_chain(
-                    chain,
-                    run=self.name,
-                    after=head.position,
-                    prev=head.hash,
-                    tenant=self.edge.tenant,
-                )
-            )
-            state = self._state
-            for record in records:
-                state = self._kind.evolve(state, record)
-            self._state, self._head = state, self._kind.head(state)
-            return records
+    def after_fork(self) -> None:
+        """Leave to the other process what it is in doubt about."""
+        self._doubts.clear()
 
-    def do(self, command: Command, context: Context, *, expected: int | None = None) -> Stated:
-        """Decide a command and append what it yields.
-
-        Where somebody was first it is decided again on what they wrote, unless `expected` names the position
-        it is meant for. Raises what a refusal or a conflict stands for.
-        """
-        with self._turn():
-            known = self._settle_doubt(command)
-            if known is not None:
-                return known
-            if expected is not None:
-                self.expect(expected)
-            earlier: tuple[Event, ...] = ()
-            looked = False
-            for attempt in count():
-                decision = self._decide(command, context, earlier, looked)
-                if isinstance(decision, Refusal) or not decision.events:
-                    if looked:
-                        return self._answer(decision, context)
-                    # Neither a refusal nor a repeat is told on what may be old: the run, or a source.
-                    looked = True
-                    if self.position:
-                        self.catch_up()
-                    if expected is not None:
-                        self.expect(expected)
-                    continue
-                draft = self._draft(decision.events, context, decision.guards)
+    def settle(self, statements: Sequence[Statement]) -> Steps[None]:
+        """Answer each of these statements: its `outcome` is what it came to, or what to raise."""
+        if len(statements) > 1:
+            yield from self._say_together([one for one in statements if one.command is not None])
+        looking = False
+        for one in statements:
+            if one.command is None:
+                looking = True
+            elif one.outcome is None:
                 try:
-                    return self._append(draft, command)
-                except (PositionConflict, GuardMoved) as lost:
-                    # A report is decided again until it is stored: refusing it would lose a fact.
-                    if attempt + 1 >= self.edge.tries and not command.report:
-                        raise
-                    # First the pause, then the look: what is decided on must not have aged meanwhile.
-                    self.edge.pause(attempt)
-                    looked = False
-                    if isinstance(lost, GuardMoved):
-                        earlier = decision.events
-                    else:
-                        self._after_conflict(lost, expected)
-            raise AssertionError("a count has no end")
+                    one.outcome = yield from self._say(one)
+                except Exception as error:  # noqa: BLE001  it is the asker's
+                    one.outcome = error
+        if looking:
+            yield from self._look_for([one for one in statements if one.command is None])
+        if self._saving.is_due(self.position):
+            yield from self._save()
 
-    def append(
-        self, events: Sequence[Event], context: Context, *, guards: Mapping[str, int] | None = None
-    ) -> Stated:
+    def _look_for(self, looking: Sequence[Statement]) -> Steps[None]:
+        try:
+            yield from self.look()
+            outcome: Stated | Exception = Stated(self.position)
+        except Exception as error:  # noqa: BLE001
+            outcome = error
+        for one in looking:
+            one.outcome = copy(outcome)
+
+    def look(self) -> Steps[list[Record]]:
+        """Read and fold what was appended since; return it."""
+        if self.position == 0:
+            self._begin((yield Call(partial(self._kind.load, self.edge, self.name))))
+            return []
+        records: list[Record]
+        self._seen, records = yield Call(partial(self._read_on, self._seen))
+        return records
+
+    def append(self, events: Sequence[Event], context: Context, guards: Mapping[str, int]) -> Steps[Stated]:
         """Append events that happened elsewhere, without deciding them, at the position last seen.
 
         Raises:
             PositionConflict: somebody was first.
             GuardMoved: a source stream does not stand where the events rely on it.
         """
-        with self._turn():
-            return self._append(self._draft(tuple(events), context, guards or {}), None)
+        stated = yield from self._append(self._draft(events, context, guards), None)
+        if self._saving.is_due(self.position):
+            yield from self._save()
+        return stated
 
-    def _turn(self) -> threading.RLock:
-        """Return the lock by which threads take turns, a free one in a process that was forked off.
-
-        The thread that held it at the fork is not there, and may have been in the middle of a change.
-        """
-        if self._generation != forks.generation():
-            with forks.one_at_a_time:
-                if self._generation != forks.generation():
-                    self._lock = threading.RLock()
-                    self._head = self._kind.head(self._state)
-                    self._doubt = None
-                    self._generation = forks.generation()
-        return self._lock
-
-    # --- deciding --------------------------------------------------------------------------------
-
-    def _decide(
-        self, command: Command, context: Context, earlier: tuple[Event, ...], looked: bool
-    ) -> Decision:
-        given = Given(
-            actor=context.actor,
-            now=self.edge.clock(),
-            run=self.name,
-            incarnation=context.incarnation,
-            prior=self._kind.prior(self.edge, self.name, self._state, command),
-            sources=context.sources(command, looked or bool(earlier)),
-            earlier=earlier,
-        )
-        return self._kind.decide(self._state, command, given)
-
-    def _answer(self, decision: Decision, context: Context) -> Stated:
-        """Return where a repeat stands, or record and raise a refusal."""
-        if not isinstance(decision, Refusal):
-            assert decision.position is not None
-            return Stated(decision.position)
-        if decision.events:
-            try:
-                self._append(self._draft(decision.events, context, {}), None)
-            except PositionConflict:
-                # Somebody wrote meanwhile; the refusal stands, and the next request will record it.
-                log.info("the refusal %s of %s lost a race and was not recorded", decision.rule, self.name)
-        raise refusal_error(decision)
-
-    def expect(self, expected: int) -> None:
+    def expect(self, expected: int) -> Steps[None]:
         """Make sure the stream stands at a position.
 
         Raises:
             PositionConflict: it does not.
         """
         if self.position < expected:
-            self.catch_up()
+            yield from self.look()
         if self.position != expected:
             raise PositionConflict(
                 f"{self.name!r} stands at position {self.position}, expected was {expected}",
@@ -274,126 +129,268 @@ class Stream(Generic[S]):
                 actual=self.position,
             )
 
-    def _after_conflict(self, conflict: PositionConflict, expected: int | None) -> None:
+    def is_stored(self) -> bool:
+        """Ask the store whether what was seen last still stands there; it does not where it was set back."""
+        head = self._seen.head
+        rows = self.edge.store.read(self.edge.tenant, self.name, after=head.position - 1, limit=1)
+        return [row.hash for row in rows] == [head.hash]
+
+    def _save(self) -> Steps[None]:
+        if self._kind.snapshot is not None:
+            yield from self._saving.keep(self._kind.snapshot(self._seen.state))
+
+    def _read_on(self, seen: Seen[S]) -> tuple[Seen[S], list[Record]]:
+        rows = self.edge.store.read(self.edge.tenant, self.name, after=seen.head.position)
+        if not rows:
+            return seen, []
+        records = list(
+            decode_chain(
+                ((row.position, row.hash, row.record) for row in rows),
+                run=self.name,
+                after=seen.head.position,
+                prev=seen.head.hash,
+                tenant=self.edge.tenant,
+            )
+        )
+        state = seen.state
+        for record in records:
+            state = self._kind.evolve(state, record)
+        return Seen(state, self._kind.head(state)), records
+
+    # --- one statement by itself -----------------------------------------------------------------
+
+    def _say(self, statement: Statement) -> Steps[Stated]:
+        doubts = self._doubts.of(statement)
+        stated = (yield from self._stored(doubts)) if doubts else None
+        if stated is None:
+            stated = yield from self._try(statement, doubts)
+        self._doubts.settle(statement)
+        return stated
+
+    def _try(self, statement: Statement, doubts: tuple[Doubt, ...]) -> Steps[Stated]:
+        """Decide a command and append what it yields, again and again where somebody was first."""
+        command, context, expected = statement.command, statement.context, statement.expected
+        assert command is not None
+        assert context is not None
         if expected is not None:
-            self.catch_up()
-            raise conflict
-        if not self.catch_up() and conflict.actual <= conflict.expected:
-            # Another event stands where ours was seen, or the store was set back to before it: what this
-            # handle holds is not what is stored, and deciding again would never end.
-            raise conflict
+            yield from self.expect(expected)
+        earlier: tuple[Event, ...] = ()
+        looked = False
+        for attempt in count():
+            state = self._seen.state
+            given = self._given(statement, earlier)
+            if self._is_about_more(state, command):
+                given = yield from self._found_out(state, statement, given, looked)
+            decision = self._kind.decide(state, command, given)
+            if isinstance(decision, Refusal) or not decision.events:
+                if looked:
+                    return (yield from self._told(decision, context))
+                # Neither a refusal nor a repeat is told on what may be old: the run, or a source.
+                looked = True
+                if self.position:
+                    yield from self.look()
+                if expected is not None:
+                    yield from self.expect(expected)
+                continue
+            try:
+                draft = self._draft(decision.events, context, decision.guards)
+                return (yield from self._append(draft, statement))
+            except (PositionConflict, GuardMoved) as lost:
+                # A report is decided again until it is stored: refusing it would lose a fact.
+                if attempt + 1 >= self.edge.tries and not command.report:
+                    raise
+                # First the pause, then the look: what is decided on must not have aged meanwhile.
+                yield Call(partial(self.edge.pause, attempt))
+                looked = False
+                if isinstance(lost, GuardMoved):
+                    earlier = decision.events
+                    continue
+                yield from self._after_conflict(lost, expected)
+            # What took the place may be what was sent the first time, landed late.
+            landed = yield from self._stored(doubts)
+            if landed is not None:
+                return landed
+        raise AssertionError("a count has no end")
+
+    def _given(self, statement: Statement, earlier: tuple[Event, ...]) -> Given:
+        context = statement.context
+        assert context is not None
+        now = self.edge.clock()
+        return Given(context.actor, now, self.name, context.incarnation, earlier=earlier)
+
+    def _is_about_more(self, state: S, command: Command) -> bool:
+        """Tell whether a command is decided on more than the state."""
+        return source_of(command) is not None or self._kind.prior(self.name, state, command) is not None
+
+    def _found_out(self, state: S, statement: Statement, given: Given, fresh: bool) -> Steps[Given]:
+        """Read what a command is decided on beside the state."""
+        command, context = statement.command, statement.context
+        assert command is not None
+        assert context is not None
+        digest = self._kind.prior(self.name, state, command)
+        if digest is not None:
+            given = given._replace(prior=(yield Call(partial(self._prior, digest))))
+        source = source_of(command)
+        if source is not None and context.sources is not None:
+            read = partial(context.sources, source, fresh or bool(given.earlier))
+            given = given._replace(sources=(yield Call(read)))
+        return given
+
+    def _prior(self, digest: bytes) -> Record | None:
+        rows = self.edge.store.find(self.edge.tenant, key=digest, limit=1)
+        return _decoded(rows[0]) if rows else None
+
+    def _told(self, decision: Decision, context: Context) -> Steps[Stated]:
+        """Return where a repeat stands, or record and raise a refusal."""
+        if not isinstance(decision, Refusal):
+            assert decision.position is not None
+            return Stated(decision.position)
+        if decision.events:
+            try:
+                yield from self._append(self._draft(decision.events, context, {}), None)
+            except PositionConflict:
+                # Somebody wrote meanwhile; the refusal stands, and the next request will record it.
+                log.info("the refusal %s of %s lost a race and was not recorded", decision.rule, self.name)
+        raise refusal_error(decision)
+
+    def _after_conflict(self, lost: PositionConflict, expected: int | None) -> Steps[None]:
+        records = yield from self.look()
+        if expected is not None:
+            raise lost
+        if not records and lost.actual <= lost.expected:
+            # Another event stands where ours was seen, or the store was set back to before it: what is held
+            # here is not what is stored, and deciding again on it would never end.
+            raise lost
+
+    # --- several statements together -------------------------------------------------------------
+
+    def _say_together(self, statements: Iterable[Statement]) -> Steps[None]:
+        """Answer as many as can be appended together; what needs a closer look is left without an outcome."""
+        waiting = [
+            one
+            for one in statements
+            if one.expected is None and one.again is None and not self._doubts.of(one)
+        ]
+        for attempt in range(self.edge.tries):
+            draft, said = yield from self._drafted(waiting)
+            if len(said) < 2:
+                return
+            try:
+                result: Appended = yield Send(draft.append())
+            except PositionConflict as lost:
+                yield Call(partial(self.edge.pause, attempt))
+                try:
+                    records = yield from self.look()
+                except LedgerError:
+                    return
+                if not records and lost.actual <= lost.expected:
+                    return
+            except (StoreUnavailable, StoreBusy) as error:
+                for one, sent in _shares(said, draft.records):
+                    one.outcome = self._not_sent(error, sent, one)
+                return
+            except LedgerError:
+                return  # something of one of them stands in the way of all: each goes by itself
+            else:
+                repeated = result.repeated
+                appended = (yield from self._met(draft)) if repeated else self._moved(draft, result)
+                for one, mine in _shares(said, appended):
+                    one.outcome = Stated(mine[-1].position, tuple(mine))
+                return
+
+    def _drafted(self, waiting: Sequence[Statement]) -> Steps[tuple[Draft[S], list[tuple[Statement, int]]]]:
+        """Decide statements one after another, and draft what they yield; say how many events each has."""
+        draft = Draft(self.edge, self.name, self._kind, self._seen)
+        said: list[tuple[Statement, int]] = []
+        for one in waiting:
+            if draft.size >= TOGETHER_BYTES:
+                break
+            try:
+                assert one.command is not None
+                state, given = draft.seen.state, self._given(one, ())
+                if self._is_about_more(state, one.command):
+                    given = yield from self._found_out(state, one, given, False)
+                decision = self._kind.decide(state, one.command, given)
+                if isinstance(decision, Refusal) or not decision.events or not draft.admits(decision.guards):
+                    continue
+                assert one.context is not None
+                draft.add(decision.events, one.context, decision.guards)
+            except LedgerError:
+                continue
+            said.append((one, len(decision.events)))
+        return draft, said
 
     # --- appending -------------------------------------------------------------------------------
 
-    def _draft(self, events: tuple[Event, ...], context: Context, guards: Mapping[str, int]) -> _Draft[S]:
-        """Encode events one after another, each on the state the one before it leaves."""
-        edge, kind, state, first = self.edge, self._kind, self._state, self._head
-        now = edge.clock()
-        at = now if first.at is None or first.at < now else first.at
-        rows: list[Row] = []
-        records: list[Record] = []
-        prev, position = first.hash, first.position
-        for event in events:
-            position += 1
-            terms = kind.head(state).terms if event.binds_terms else None
-            envelope = Envelope(
-                edge.tenant,
-                self.name,
-                position,
-                prev,
-                edge.ids(),
-                at,
-                context.actor,
-                context.causation,
-                context.correlation,
-                terms,
-                context.about,
-            )
-            row = encode(event, envelope, checked=context.checked)
-            record = written(event, envelope, row.hash)
-            state = kind.evolve(state, record)
-            rows.append(row)
-            records.append(record)
-            prev = row.hash
-        part = StreamAppend(self.name, first.position, first.hash, tuple(rows), kind.is_source)
-        held = tuple(Guard(PREFIX + source, expected) for source, expected in guards.items())
-        return _Draft(Append(edge.tenant, (part,), held, context.blobs), tuple(records), state)
+    def _draft(self, events: Sequence[Event], context: Context, guards: Mapping[str, int]) -> Draft[S]:
+        draft = Draft(self.edge, self.name, self._kind, self._seen)
+        draft.add(events, context, guards)
+        return draft
 
-    def _append(self, draft: _Draft[S], command: Command | None) -> Stated:
+    def _append(self, draft: Draft[S], statement: Statement | None) -> Steps[Stated]:
         try:
-            result = self.edge.store.append(draft.append)
-        except StoreUnavailable:
-            if command is not None:
-                self._doubt = command, draft
-            raise
-        if result.repeated:
-            # What is stored may carry an earlier time than ours, and others may have gone on from it.
-            ids = {record.id for record in draft.records}
-            mine = tuple(record for record in self.catch_up() if record.id in ids)
-            return Stated(draft.records[-1].position, mine)
-        self._state, self._head = draft.state, self._kind.head(draft.state)
-        self._keep_snapshot()
-        records = tuple(
+            result: Appended = yield Send(draft.append())
+        except StoreUnavailable as error:
+            raise self._not_sent(error, draft.records, statement) from error
+        records = (yield from self._met(draft)) if result.repeated else self._moved(draft, result)
+        return Stated(draft.records[-1].position, tuple(records))
+
+    def _moved(self, draft: Draft[S], result: Appended) -> list[Record]:
+        """Move on to what was appended, and return it."""
+        self._seen = draft.seen
+        return [
             record._replace(global_position=gid)
             for record, gid in zip(draft.records, result.gids, strict=True)
-        )
-        return Stated(records[-1].position, records)
+        ]
 
-    def _settle_doubt(self, command: Command) -> Stated | None:
-        """Repeat an append whose fate is not known, when its command comes again.
+    def _met(self, draft: Draft[S]) -> Steps[list[Record]]:
+        """Read what was stored already: it may carry an earlier time, and others may have gone on from it."""
+        ids = {record.id for record in draft.records}
+        return [record for record in (yield from self.look()) if record.id in ids]
 
-        The same event ids at the same place are recognised, so that nothing is said twice.
-        """
-        if self._doubt is None:
-            return None
-        doubted, draft = self._doubt
-        self._doubt = None
-        if doubted != command:
-            # Something else is said first: the same words later are then meant anew.
-            return None
-        try:
-            return self._append(draft, command)
-        except (PositionConflict, GuardMoved):
-            return None  # it was not stored, and somebody else was first
+    # --- lost acknowledgements -------------------------------------------------------------------
 
-    def _keep_snapshot(self) -> None:
-        """Save the state now and then; that it fails never matters."""
-        make, position = self._kind.snapshot, self.position
-        every = SNAPSHOT_EVERY * (1 + self._snapshot_bytes // SNAPSHOT_BYTES)
-        if make is None or position - self._snapshot_at < every:
-            return
-        try:
-            snapshot = make(self._state)
-            self._snapshot_at, self._snapshot_bytes = position, len(snapshot.state)
-            self.edge.store.put_snapshot(self.edge.tenant, self.name, snapshot)
-        except LedgerError as error:
-            log.warning("no snapshot of %s at %s: %s", self.name, position, error)
+    def _not_sent(
+        self, error: LedgerError, records: Sequence[Record], statement: Statement | None
+    ) -> LedgerError:
+        """Return what to raise where the store did not answer, and keep the doubt about what was sent."""
+        if not isinstance(error, StoreUnavailable):
+            return copy(error)
+        doubt = Doubt.about(self.name, tuple(records))
+        if statement is not None:
+            self._doubts.keep(statement, doubt)
+        return doubt.told(error)
 
+    def _stored(self, doubts: Iterable[Doubt]) -> Steps[Stated | None]:
+        """Look whether something that is in doubt was stored; then it is none any more."""
+        for doubt in doubts:
+            rows = yield Call(partial(self._at_its_place, doubt))
+            if tuple(event_id(row.record) for row in rows) == doubt.ids:
+                if rows[-1].position > self.position:
+                    yield from self.look()
+                records = tuple(_decoded(row) for row in rows)
+                return Stated(records[-1].position, records)
+        return None
 
-SNAPSHOT_EVERY = 16
-"""Events between two snapshots of a small contract."""
-
-SNAPSHOT_BYTES = 8192
-"""For each so many bytes of a snapshot, the next one comes another `SNAPSHOT_EVERY` events later, so that
-writing snapshots never costs more than a tenth of appending."""
+    def _at_its_place(self, doubt: Doubt) -> list[StoredRow]:
+        upto = doubt.after + len(doubt.ids)
+        return self.edge.store.read(self.edge.tenant, self.name, after=doubt.after, upto=upto)
 
 
-def written(event: Event, envelope: Envelope, hash: bytes) -> Record:
-    """Build the record of an event that was just encoded, as reading it would."""
-    return Record(
-        tenant=envelope.tenant,
-        run=envelope.run,
-        position=envelope.position,
-        hash=hash,
-        prev=envelope.prev,
-        id=envelope.id,
-        name=event.name,
-        version=event.version,
-        at=envelope.at,
-        actor=envelope.actor,
-        causation=envelope.causation,
-        correlation=envelope.correlation,
-        terms=envelope.terms,
-        about=envelope.about,
-        event=event,
-    )
+def _shares(
+    said: Iterable[tuple[Statement, int]], records: Sequence[Record]
+) -> Iterable[tuple[Statement, Sequence[Record]]]:
+    """Deal records out to the statements they come from."""
+    first = 0
+    for statement, number in said:
+        yield statement, records[first : first + number]
+        first += number
+
+
+def _decoded(row: StoredRow) -> Record:
+    record = decode(row.record, row.hash, run=row.stream, position=row.position, tenant=row.tenant)
+    return record._replace(global_position=row.gid)
+
+
+TOGETHER_BYTES = 1024 * 1024
+"""Statements that wait are drafted together until their records take so much."""

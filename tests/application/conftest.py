@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ledger import Actor, Ledger
 from ledger.application.edge import Edge
-from ledger.stores.base import FullStore
+from ledger.stores.base import Append, Appended, FullStore
 from ledger.stores.opening import open_store
 
 
@@ -35,6 +36,33 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FullStore]
     store = open_store(":memory:" if request.param == "memory" else tmp_path / "ledger.db")
     yield store
     store.close()
+
+
+class Wrapped:
+    """A store that lets a test step in before or after an append."""
+
+    def __init__(self, store: FullStore) -> None:
+        self._store = store
+        self.before: Callable[[Append], None] = lambda append: None
+        self.after: Callable[[Append], None] = lambda append: None
+        self.reads = 0
+
+    def append(self, append: Append) -> Appended:
+        self.before(append)
+        result = self._store.append(append)
+        self.after(append)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name in ("read", "load"):
+            self.reads += 1
+        return found
+
+
+@pytest.fixture
+def wrapped(store: FullStore) -> Any:
+    return Wrapped(store)
 
 
 OpenLedger = Callable[..., Ledger]

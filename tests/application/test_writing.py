@@ -34,30 +34,8 @@ from ledger.events import (
     EffectRefused,
     SourceRevised,
 )
-from ledger.stores.base import Append, Appended, FullStore
+from ledger.stores.base import Append, FullStore
 from tests.application.conftest import OpenLedger, SetClock
-
-
-class Wrapped:
-    """A store that lets a test step in before or after an append."""
-
-    def __init__(self, store: FullStore) -> None:
-        self._store = store
-        self.before: Callable[[Append], None] = lambda append: None
-        self.after: Callable[[Append], None] = lambda append: None
-        self.reads = 0
-
-    def append(self, append: Append) -> Appended:
-        self.before(append)
-        result = self._store.append(append)
-        self.after(append)
-        return result
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        if name in ("read", "load"):
-            self.reads += 1
-        return found
 
 
 def once(step: Callable[[], object]) -> Callable[[Append], None]:
@@ -69,11 +47,6 @@ def once(step: Callable[[], object]) -> Callable[[Append], None]:
             step()
 
     return run
-
-
-@pytest.fixture
-def wrapped(store: FullStore) -> Any:
-    return Wrapped(store)
 
 
 def test_a_run_is_durable_when_open_run_returns(ledger: Ledger, open_on: OpenLedger) -> None:

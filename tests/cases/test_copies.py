@@ -172,3 +172,20 @@ def _cold(file: Path, seed: str) -> str:
         check=True,
     )
     return answer.stdout.rstrip("\n")
+
+
+def test_a_new_handle_does_not_share_what_another_one_saw_of_a_lost_history(
+    on_file: Another, file: Path
+) -> None:
+    """Whoever joins the run anew joins what is stored."""
+    ledger = on_file()
+    run = ledger.open_run("r", "goal")
+    with closing(sqlite3.connect(":memory:")) as backup:
+        with closing(sqlite3.connect(file)) as live:
+            live.backup(backup)
+        run.move("lost")
+        assert ledger.run("r").position == 2
+        restore(backup, file)
+    anew = ledger.run("r")
+    assert anew.position == 1
+    assert anew.move("on").position == 2

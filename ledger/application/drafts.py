@@ -1,0 +1,114 @@
+"""Drafts: events encoded one after another on top of a state, ready to be appended together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
+
+from ledger.application.edge import Edge
+from ledger.application.kind import Kind, Seen
+from ledger.application.statements import Context
+from ledger.codec import encode
+from ledger.events import Event
+from ledger.record import Envelope, Record, Row
+from ledger.run.sources import PREFIX
+from ledger.stores.base import Append, Blob, Guard, StreamAppend
+
+S = TypeVar("S")
+
+
+class Draft(Generic[S]):
+    """An append in the making. What cannot be encoded leaves it as it was."""
+
+    __slots__ = ("_blobs", "_edge", "_first", "_guards", "_kind", "_name", "_rows", "records", "seen", "size")
+
+    def __init__(self, edge: Edge, name: str, kind: Kind[S], seen: Seen[S]) -> None:
+        self._edge = edge
+        self._name = name
+        self._kind = kind
+        self._first = seen.head
+        self._rows: list[Row] = []
+        self._guards: dict[str, int] = {}
+        self._blobs: tuple[Blob, ...] = ()
+        self.seen = seen
+        """The state after what is drafted, and where it will stand."""
+        self.records: list[Record] = []
+        self.size = 0
+        """Bytes of the records."""
+
+    def admits(self, guards: Mapping[str, int]) -> bool:
+        """Tell whether guards agree with those that are here already."""
+        mine = self._guards
+        return all(mine.get(name, expected) == expected for name, expected in guards.items())
+
+    def add(self, events: Sequence[Event], context: Context, guards: Mapping[str, int]) -> None:
+        """Encode events, each on the state that the one before it leaves.
+
+        Raises:
+            InvalidInput: an event cannot be encoded, or is too large; `path` says where.
+        """
+        edge, kind = self._edge, self._kind
+        state, head = self.seen
+        now = edge.clock()
+        at = now if head.at is None or head.at < now else head.at
+        rows: list[Row] = []
+        records: list[Record] = []
+        prev, position, size = head.hash, head.position, 0
+        for event in events:
+            position += 1
+            envelope = Envelope(
+                edge.tenant,
+                self._name,
+                position,
+                prev,
+                edge.ids(),
+                at,
+                context.actor,
+                context.causation,
+                context.correlation,
+                kind.head(state).terms if event.binds_terms else None,
+                context.about,
+            )
+            row = encode(event, envelope, checked=context.checked)
+            record = written(event, envelope, row.hash)
+            state = kind.evolve(state, record)
+            rows.append(row)
+            records.append(record)
+            prev = row.hash
+            size += len(row.record)
+        self._rows += rows
+        self.records += records
+        self.size += size
+        if guards:
+            self._guards.update(guards)
+        if context.blobs:
+            self._blobs += context.blobs
+        self.seen = Seen(state, kind.head(state))
+
+    def append(self) -> Append:
+        """Return what is drafted, as a store takes it."""
+        first = self._first
+        part = StreamAppend(self._name, first.position, first.hash, tuple(self._rows), self._kind.is_source)
+        guards = tuple(Guard(PREFIX + source, expected) for source, expected in self._guards.items())
+        return Append(self._edge.tenant, (part,), guards, self._blobs)
+
+
+def written(event: Event, envelope: Envelope, hash: bytes) -> Record:
+    """Build the record of an event that was just encoded, as reading it would."""
+    return Record(
+        tenant=envelope.tenant,
+        run=envelope.run,
+        position=envelope.position,
+        hash=hash,
+        prev=envelope.prev,
+        id=envelope.id,
+        name=event.name,
+        version=event.version,
+        at=envelope.at,
+        actor=envelope.actor,
+        causation=envelope.causation,
+        correlation=envelope.correlation,
+        terms=envelope.terms,
+        about=envelope.about,
+        event=event,
+    )

@@ -1,0 +1,59 @@
+"""What a kind of stream means: how it is folded, decided, and kept in snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, NamedTuple, TypeVar
+
+from ledger.application.edge import Edge
+from ledger.commands import Command
+from ledger.record import ZERO_HASH, Record, TermsMark
+from ledger.run.decision import Decision, Given
+from ledger.stores.base import SnapshotRow
+
+S = TypeVar("S")
+
+
+class Head(NamedTuple):
+    """Where a state stands in its stream."""
+
+    position: int
+    hash: bytes
+    at: datetime | None
+    terms: TermsMark | None
+
+
+NOWHERE = Head(0, ZERO_HASH, None, None)
+
+
+class Found(Generic[S], NamedTuple):
+    """A state as it was read, and the snapshot it was read from."""
+
+    state: S
+    snapshot_at: int = 0
+    """Position of the snapshot; 0: none."""
+    snapshot_bytes: int = 0
+
+
+class Seen(Generic[S], NamedTuple):
+    """A state and where it stands: one value, so that no interrupt falls between the two."""
+
+    state: S
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[S]):
+    """What a kind of stream means: how it is folded, decided, and kept in snapshots."""
+
+    head: Callable[[S], Head]
+    evolve: Callable[[S, Record], S]
+    decide: Callable[[S, Command, Given], Decision]
+    load: Callable[[Edge, str], Found[S]]
+    """Read the state as it is stored."""
+    prior: Callable[[str, S, Command], bytes | None]
+    """Say under which digest to look for what a command speaks of and the state no longer holds."""
+    snapshot: Callable[[S], SnapshotRow] | None = None
+    is_source: bool = False

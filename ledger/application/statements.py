@@ -1,0 +1,74 @@
+"""What is said to a stream, on its way from the caller to the record and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ledger.commands import AcceptConstraint, AcknowledgeRevision, Command
+from ledger.errors import StoreUnavailable
+from ledger.record import Record
+from ledger.run.sources import SourceState
+from ledger.stores.base import Blob
+from ledger.values import Actor
+
+
+class Stated(NamedTuple):
+    """What became of a command."""
+
+    position: int
+    """Where the statement stands: of the last event appended, or of the first one that said the same."""
+    records: tuple[Record, ...] = ()
+    """What was appended; empty for a repeat."""
+
+    @property
+    def repeated(self) -> bool:
+        """The same statement stood there already, and nothing was added."""
+        return not self.records
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What surrounds a command beside its content."""
+
+    actor: Actor
+    about: tuple[str, ...] = ()
+    blobs: tuple[Blob, ...] = ()
+    causation: str | None = None
+    checked: bool = False
+    """The command was built, and so checked, by the handle that asks."""
+    correlation: str | None = None
+    incarnation: int | None = None
+    sources: Callable[[str, bool], Mapping[str, SourceState]] | None = None
+    """Read a source stream a command names; True after it moved, and where nothing old may be told."""
+
+
+class Statement:
+    """A command on its way through a stream; without one it asks only that the stream looks at the store."""
+
+    __slots__ = ("again", "caller", "command", "context", "expected", "outcome")
+
+    def __init__(
+        self,
+        command: Command | None = None,
+        context: Context | None = None,
+        expected: int | None = None,
+        again: StoreUnavailable | None = None,
+        caller: object = None,
+    ) -> None:
+        self.caller = caller
+        """Who asks: the same one may repeat what got no answer by saying it again."""
+        self.command = command
+        self.context = context
+        self.expected = expected
+        self.again = again
+        self.outcome: Stated | Exception | None = None
+        """What is told to who asked; None as long as nothing is known."""
+
+
+def source_of(command: Command) -> str | None:
+    """Return the source stream on whose state a command is decided."""
+    if isinstance(command, AcceptConstraint | AcknowledgeRevision) and command.source is not None:
+        return command.source.stream
+    return None

@@ -1,0 +1,75 @@
+"""Threads take turns at a stream: who finds it free leads, and takes along what the others say meanwhile."""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import Generic, TypeVar
+
+from ledger.application.statements import Context, Stated, Statement
+from ledger.application.steps import blocking
+from ledger.application.stream import Stream
+from ledger.commands import Command
+from ledger.errors import StoreUnavailable
+from ledger.stores import forks
+from ledger.stores.commit import Group
+
+S = TypeVar("S")
+
+
+class Turns(Generic[S]):
+    """A stream that threads share."""
+
+    def __init__(self, stream: Stream[S]) -> None:
+        self.stream = stream
+        self._generation = forks.generation()
+        self._group = self._new_group()
+
+    def do(
+        self,
+        command: Command,
+        context: Context,
+        *,
+        expected: int | None = None,
+        again: StoreUnavailable | None = None,
+    ) -> Stated:
+        """Decide a command and append what it yields.
+
+        Where somebody was first it is decided again on what they wrote, unless `expected` names the position
+        it is meant for. With `again`, the error of an earlier try, what that try stored is found and told.
+        Raises what a refusal or a conflict stands for.
+        """
+        return self._free().submit(Statement(command, context, expected, again, get_ident()))
+
+    def look(self) -> S:
+        """Read and fold what was appended since; return the state."""
+        self._free().submit(Statement())
+        return self.stream.state
+
+    def _free(self) -> Group[Statement, Stated]:
+        """Return the group by which threads take turns, a free one in a process that was forked off.
+
+        The thread that led at the fork is not there.
+        """
+        if self._generation != forks.generation():
+            with forks.one_at_a_time:
+                if self._generation != forks.generation():
+                    self._group = self._new_group()
+                    self.stream.after_fork()
+                    self._generation = forks.generation()
+        return self._group
+
+    def _new_group(self) -> Group[Statement, Stated]:
+        return Group(self._settle, _no_size, max_batch=TOGETHER)
+
+    def _settle(self, statements: list[Statement]) -> list[Stated | Exception]:
+        stream = self.stream
+        blocking(stream.edge.store, stream.settle(statements))
+        return [one.outcome for one in statements if one.outcome is not None]
+
+
+def _no_size(statement: Statement) -> int:
+    return 0
+
+
+TOGETHER = 128
+"""Statements decided and appended together at most."""

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from ledger.application.ledger import Ledger
-from ledger.integrity.verify import Progress, Report
+from ledger.errors import RunNotFound
+from ledger.integrity.verify import Progress, Report, Storage
 from ledger.integrity.verify import verify as verify_streams
+from ledger.run.sources import PREFIX
+from ledger.stores.base import FullStore
+from ledger.stores.sqlite_inspection import SQLiteStorage
+
+SOURCE = "source:"
+"""What a source stream is asked for with: `source:policy:refunds`."""
 
 
 def verify(
@@ -18,12 +27,37 @@ def verify(
 
     Args:
         ledger: the ledger to verify.
-        run: one run; None: every run and source stream.
+        run: one run, or one source as `source:ID`; None: every run and source stream, and the global order.
+            A run that has such an id comes first.
         progress: called after each page.
 
     Raises:
         RunNotFound: of the run nothing is there, not even a trace.
         StoreError: the store could not be read, so there is no verdict.
     """
-    streams = None if run is None else [run]
-    return verify_streams(ledger.store, ledger.tenant, streams=streams, progress=progress)
+    with _storage(ledger.store) as storage:
+
+        def look(streams: list[str] | None) -> Report:
+            return verify_streams(
+                ledger.store, ledger.tenant, streams=streams, storage=storage, progress=progress
+            )
+
+        if run is None:
+            return look(None)
+        try:
+            return look([run])
+        except RunNotFound:
+            if run.startswith(SOURCE):
+                return look([PREFIX + run.removeprefix(SOURCE)])
+            if PREFIX + run in ledger.store.source_heads(ledger.tenant):
+                raise RunNotFound(
+                    f"no run {run!r} was opened; a source has that id: ask for {SOURCE}{run}", run=run
+                ) from None
+            raise
+
+
+def _storage(store: FullStore) -> AbstractContextManager[Storage | None]:
+    about = store.describe()
+    if about["store"] == "sqlite":
+        return SQLiteStorage(Path(str(about["path"])))
+    return nullcontext()

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterable
 
 from ledger.integrity.findings import Check, Notes
-from ledger.integrity.reader import Reader
+from ledger.integrity.reader import Content, Reader, Storage
 from ledger.record import Record
 from ledger.values import Payload
 
 _BATCH_BYTES = 8 * 1024 * 1024
 _BATCH = 64
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 
 
 class Blobs:
     """Collect digests while a stream is read, and compare content a few megabytes at a time."""
 
-    def __init__(self, reader: Reader, notes: Notes) -> None:
+    def __init__(self, reader: Reader, storage: Storage | None, notes: Notes) -> None:
         self._reader = reader
+        self._storage = storage
         self._notes = notes
-        self._waiting: dict[str, tuple[int, int | None]] = {}
+        self._waiting: dict[bytes, tuple[int, int | None]] = {}
         self._bytes = 0
         self.missing = 0
 
@@ -28,7 +32,7 @@ class Blobs:
         for value in record.event.__dict__.values():
             # A digest with the name of a type stands for a value that is kept nowhere.
             if type(value) is Payload and value.digest is not None and value.type is None:
-                self._waiting[value.digest] = (record.position, value.size)
+                self._waiting[bytes.fromhex(value.digest)] = (record.position, value.size)
                 self._bytes += value.size or 0
         if self._bytes >= _BATCH_BYTES or len(self._waiting) >= _BATCH:
             self.flush()
@@ -36,21 +40,36 @@ class Blobs:
     def flush(self) -> None:
         """Read and compare what was remembered."""
         waiting, self._waiting, self._bytes = self._waiting, {}, 0
-        if not waiting:
-            return
-        wanted = [bytes.fromhex(digest) for digest in waiting]
+        missing = dict(waiting)
+        for row in self._rows(waiting):
+            missing.pop(row.digest, None)
+            self._look_at(row, *waiting[row.digest])
+        for digest, (position, _) in missing.items():
+            self.missing += 1
+            what = f"the content {digest.hex()} is not here, and its record does not say whether it may go"
+            self._notes.unsupported(Check.BLOBS, position, what)
+
+    def _rows(self, waiting: Iterable[bytes]) -> Iterable[Content]:
+        wanted = list(waiting)
+        if not wanted:
+            return ()
+        if self._storage is not None:
+            return self._storage.contents(self._notes.tenant, wanted)
         found = self._reader.blobs(self._notes.tenant, wanted)
-        for digest in wanted:
-            position, size = waiting[digest.hex()]
-            if digest not in found:
-                self.missing += 1
-                continue
-            content = found[digest]
-            whole = type(content) is bytes and hashlib.sha256(content).digest() == digest
-            self._notes.expect(
-                Check.BLOBS, whole, position, "the content kept as {} has another digest", digest.hex()
+        return (Content(digest, "", content, None) for digest, content in found.items())
+
+    def _look_at(self, row: Content, position: int, size: int | None) -> None:
+        notes, content = self._notes, row.content
+        whole = type(content) is bytes and hashlib.sha256(content).digest() == row.digest
+        notes.expect(
+            Check.BLOBS, whole, position, "the content kept as {} has another digest", row.digest.hex()
+        )
+        if type(content) is bytes and whole and size is not None and size != len(content):
+            notes.altered(
+                Check.BLOBS, position, f"the event says {size} bytes, the content has {len(content)}"
             )
-            if whole and size is not None and size != len(content):
-                self._notes.altered(
-                    Check.BLOBS, position, f"the event says {size} bytes, the content has {len(content)}"
-                )
+        if type(row.kind) is not str:
+            notes.altered(Check.BLOBS, position, f"the content is kept as {row.kind!r}, which is no class")
+        until = row.expires_at
+        if until is not None and not (type(until) is str and _TIME.fullmatch(until)):
+            notes.altered(Check.BLOBS, position, f"the content is kept until {until!r}, which is no time")

@@ -13,6 +13,9 @@ from enum import StrEnum
 MOST_FINDINGS = 100
 """Findings kept of one stream; what goes beyond is only counted."""
 
+WHOLE = ""
+"""Stands for the name of a stream where a finding belongs to none; no stream has this name."""
+
 COULD_NOT_RUN = 3
 """Exit code of a verification that did not come to a verdict at all."""
 
@@ -29,9 +32,10 @@ class Check(StrEnum):
     COLUMNS = "columns"
     """Every column that is derived from the bytes."""
     ORDER = "order"
-    """Times never fall along a stream, and the global order agrees with it."""
+    """Times never fall along a stream; the global order rises along it, holds all of its events, no event of
+    nowhere, and has no hole where the store has none."""
     IDENTITY = "identity"
-    """No event id stands twice in a stream."""
+    """Event ids that stand twice in a stream; they are counted."""
     MEANING = "meaning"
     """Each event has a meaning where it stands: the fold takes it."""
     TERMS = "terms"
@@ -46,6 +50,8 @@ class Check(StrEnum):
     """Where source streams are said to stand, which guards rely on."""
     BLOBS = "blobs"
     """Content that is kept beside records, against its digest."""
+    STORE = "store"
+    """The file as the database sees it, and the names under which it keeps what stands beside the events."""
 
 
 class Standing(StrEnum):
@@ -55,7 +61,7 @@ class Standing(StrEnum):
     ALTERED = "altered"
     """It is not what was written."""
     UNSUPPORTED = "unsupported"
-    """This program cannot tell: a newer format, or an event it does not know."""
+    """This program cannot tell: a newer format, an event it does not know, or content that is not here."""
 
     @property
     def exit_code(self) -> int:
@@ -71,6 +77,7 @@ class Finding:
     standing: Standing
     tenant: str
     stream: str
+    """`WHOLE` where it belongs to no stream."""
     position: int | None
     """The first position that may not be what was written; None where no position is meant."""
     what: str
@@ -119,7 +126,11 @@ class Report:
     omitted: int = 0
     """Findings beyond the first `MOST_FINDINGS` of their stream."""
     missing_blobs: int = 0
-    """Digests whose content is not there. It may have expired, so this is no alteration."""
+    """Contents that are not there. No record says whether its content may expire, so each is a finding that
+    this program cannot judge."""
+    repeated_ids: int = 0
+    """Event ids that stand once more in their stream. The ledger takes ids as its source of ids gives them
+    and compares them only where an append is repeated, so this is no alteration."""
     passed_over: int = 0
     """Snapshots of another fold version, which loading passes over, too."""
     anchored: bool = False

@@ -1,13 +1,17 @@
-"""What a verification reads: rows, snapshots, heads and blobs, by the verbs that every store has.
+"""What a verification reads: rows, the global order, snapshots, heads, blobs, by the verbs of every store.
 
 It names no store, so that it can be pointed at anything that holds these rows. Nothing it reads is trusted to
-have the type it should have.
+have the type it should have. What only some stores can say, they say as a `Storage`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
+
+from ledger.errors import IntegrityError, InvalidInput
+from ledger.integrity.findings import Check, Notes
 
 
 class Stored(Protocol):
@@ -66,6 +70,10 @@ class Reader(Protocol):
         self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500
     ) -> Sequence[Standing]: ...
 
+    def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> Sequence[Stored]: ...
+
+    def end(self) -> int: ...
+
     def find(
         self,
         tenant: str,
@@ -81,6 +89,42 @@ class Reader(Protocol):
     def source_heads(self, tenant: str) -> Mapping[str, int]: ...
 
     def blobs(self, tenant: str, digests: Iterable[bytes]) -> Mapping[bytes, bytes]: ...
+
+
+class Kept(NamedTuple):
+    """The name of something a store keeps beside the events. Every field but the first is as it is stored."""
+
+    what: str
+    """`snapshot`, `head` or `content`."""
+    tenant: object
+    name: object
+    """The stream, or the digest of a content."""
+
+
+class Content(NamedTuple):
+    """One row of content, as it is stored."""
+
+    digest: bytes
+    kind: object
+    content: object
+    expires_at: object
+
+
+class Storage(Protocol):
+    """What a store can say of itself beyond its rows: how whole it is, and all that it keeps."""
+
+    @property
+    def dense(self) -> bool:
+        """Whether global positions count 1, 2, 3, … so that a hole is a loss."""
+
+    def damage(self) -> Iterable[str]:
+        """Say what the database itself finds wrong with its file."""
+
+    def kept(self) -> Iterable[Kept]:
+        """Name everything that is kept beside the events, of all tenants; a name may come more than once."""
+
+    def contents(self, tenant: str, digests: Iterable[bytes]) -> Iterable[Content]:
+        """Read content by digest, each row of it."""
 
 
 def rows(reader: Reader, tenant: str, stream: str, *, upto: int | None, page: int) -> Iterator[Stored]:
@@ -105,3 +149,15 @@ def row_at(reader: Reader, tenant: str, stream: str, position: int) -> Stored | 
     """Read the row at one position."""
     found = reader.read(tenant, stream, after=position - 1, upto=position, limit=1)
     return found[0] if found else None
+
+
+@contextmanager
+def readable(notes: Notes) -> Iterator[None]:
+    """Note that something could not be read because of what is stored, such as text that is no Unicode.
+
+    A store that is away or busy is another matter: then there is no verdict, and its error goes on.
+    """
+    try:
+        yield
+    except (IntegrityError, InvalidInput) as error:
+        notes.altered(Check.STORE, None, f"from here on it cannot be read: {error}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ledger.integrity.reader import Content, Kept
 from ledger.stores.scripts import migrations, statements
 from ledger.stores.sqlite_errors import is_busy, translate, unavailable
 from ledger.stores.sqlite_file import connect
@@ -65,6 +67,70 @@ def inspect(path: Path, *, busy_seconds: float = 2.0) -> Inspection:
             )
     except sqlite3.Error as error:
         raise translate(error, path) from error
+
+
+class SQLiteStorage:
+    """What a SQLite file says of itself to a verification; see `ledger.integrity.reader.Storage`.
+
+    It has a connection of its own and writes nothing. Text that is no UTF-8 comes back as bytes, so that one
+    such value hides no other. Global positions are dense: a row takes the highest one plus one, in the
+    transaction that stores it, and none is deleted.
+
+    Raises:
+        StoreUnavailable: there is no such file.
+    """
+
+    dense = True
+
+    def __init__(self, path: Path, *, busy_seconds: float = 10.0) -> None:
+        self._path = path
+        self._connection = _existing(path)
+        self._connection.text_factory = _text
+        self._connection.execute("PRAGMA query_only = ON")
+        self._connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
+
+    def __enter__(self) -> SQLiteStorage:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._connection.close()
+
+    def damage(self) -> Iterator[str]:
+        """Run SQLite's own check, which compares tables and indexes too; it says at most 100 things."""
+        return (str(what) for (what,) in self._rows("PRAGMA integrity_check(100)") if what != "ok")
+
+    def kept(self) -> Iterator[Kept]:
+        """Name snapshots, heads and contents of all tenants."""
+        return map(Kept._make, self._rows(_KEPT))
+
+    def contents(self, tenant: str, digests: Iterable[bytes]) -> Iterator[Content]:
+        """Read every row of content that has one of some digests, one at a time."""
+        wanted = list(digests)
+        marks = ", ".join("?" * len(wanted))
+        query = f"{_CONTENTS} ({marks})"
+        return map(Content._make, self._rows(query, tenant, *wanted))
+
+    def _rows(self, query: str, *parameters: object) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self._connection.execute(query, parameters)
+        except sqlite3.Error as error:
+            raise translate(error, self._path) from error
+
+
+_CONTENTS = "SELECT digest, kind, content, expires_at FROM blobs WHERE tenant = ? AND digest IN"
+
+_KEPT = """
+SELECT DISTINCT 'snapshot', tenant, run FROM snapshots
+UNION ALL SELECT 'head', tenant, stream FROM heads
+UNION ALL SELECT 'content', tenant, digest FROM blobs
+"""
+
+
+def _text(stored: bytes) -> str | bytes:
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
 
 
 def _existing(path: Path) -> sqlite3.Connection:

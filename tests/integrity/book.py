@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 from ledger.canonical import canonical_text, load_text
 from ledger.codec import decode, encode
@@ -34,6 +35,7 @@ from ledger.events import (
     SourceOpened,
     SourceRevised,
 )
+from ledger.integrity.reader import Content, Kept
 from ledger.integrity.verify import Check, Finding, Report, Standing, verify
 from ledger.record import ZERO_HASH, Envelope, digest
 from ledger.run.contract import Contract
@@ -99,7 +101,7 @@ class Book:
         self.saved.setdefault(stream, []).append(snapshot)
 
     @classmethod
-    def sample(cls) -> Book:
+    def sample(cls) -> Self:
         """Write a small ledger in which there is something for every check."""
         book = cls()
         book.contents[bytes.fromhex(DIGEST)] = CONTENT
@@ -185,10 +187,27 @@ class Book:
     def heads(
         self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500
     ) -> Sequence[StreamHead]:
-        names = sorted({row.stream for row in self.stored if row.tenant == tenant}, key=str.encode)
-        found = [name for name in names if name > after and name.startswith(prefix)][:limit]
+        # As a database orders: text first, then what is no text and so comes after every name.
+        names = sorted(
+            {row.stream for row in self.stored if row.tenant == tenant},
+            key=lambda name: (type(name) is not str, name.encode() if type(name) is str else repr(name)),
+        )
+        found = [n for n in names if type(n) is not str or (n > after and n.startswith(prefix))][:limit]
         lasts = [self._of(tenant, name)[-1] for name in found]
         return [StreamHead(row.stream, row.position, row.gid, row.hash, row.record) for row in lasts]
+
+    def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> Sequence[StoredRow]:
+        found = [
+            row
+            for row in self.stored
+            if (tenant is None or row.tenant == tenant) and (type(row.gid) is not int or row.gid > after)
+        ]
+        # As a database orders: numbers first, then what is none in any order.
+        found.sort(key=lambda row: (type(row.gid) is not int, row.gid if type(row.gid) is int else 0))
+        return found[:limit]
+
+    def end(self) -> int:
+        return max((row.gid for row in self.stored if type(row.gid) is int), default=0)
 
     def find(
         self,
@@ -211,6 +230,10 @@ class Book:
 
     def blobs(self, tenant: str, digests: Iterable[bytes]) -> Mapping[bytes, bytes]:
         return {digest: self.contents[digest] for digest in digests if digest in self.contents}
+
+    def shelf(self, *, dense: bool = False) -> Shelf:
+        """Return what a store would say of itself."""
+        return Shelf(self, dense)
 
     # --- meddled with --------------------------------------------------------------------------------
 
@@ -257,6 +280,48 @@ class Book:
     def verify(self, **options: Any) -> Report:
         """Verify the book."""
         return verify(self, TENANT, **options)
+
+
+@dataclass
+class Shelf:
+    """What a store says of itself beyond its rows."""
+
+    book: Book
+    dense: bool
+    damaged: tuple[str, ...] = ()
+    names: tuple[Kept, ...] = ()
+    """Kept beside what the book keeps."""
+    rows: tuple[Content, ...] = ()
+    """Contents beside those of the book."""
+
+    def damage(self) -> Iterable[str]:
+        return self.damaged
+
+    def kept(self) -> Iterable[Kept]:
+        yield from (Kept("snapshot", TENANT, stream) for stream in self.book.saved)
+        yield from (Kept("head", TENANT, stream) for stream in self.book.sources)
+        yield from (Kept("content", TENANT, digest) for digest in self.book.contents)
+        yield from self.names
+
+    def contents(self, tenant: str, digests: Iterable[bytes]) -> Iterable[Content]:
+        wanted = list(digests)
+        kept = (Content(digest, "message", content, None) for digest, content in self.book.contents.items())
+        return [row for row in (*kept, *self.rows) if row.digest in wanted]
+
+
+class Torn(Book):
+    """A ledger whose index of places and whose order do not hold the same rows."""
+
+    hidden: tuple[tuple[str, int], ...] = ()
+    """Places that reading by position passes over."""
+    unordered: tuple[tuple[str, int], ...] = ()
+    """Places that the global order passes over."""
+
+    def read(self, *arguments: Any, **named: Any) -> Any:
+        return [row for row in super().read(*arguments, **named) if row[2:4] not in self.hidden]
+
+    def tail(self, **named: Any) -> Any:
+        return [row for row in super().tail(**named) if row[2:4] not in self.unordered]
 
 
 def altered(report: Report) -> list[tuple[Check, str, int | None]]:

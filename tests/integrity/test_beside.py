@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from ledger.events import EffectStarted
+from ledger.integrity.findings import WHOLE
+from ledger.integrity.reader import Content, Kept
 from ledger.integrity.verify import Check, Standing
-from tests.integrity.book import CONTENT, DIGEST, KEY, POLICY, Book, altered
+from tests.integrity.book import CONTENT, DIGEST, KEY, POLICY, TENANT, Book, altered, only
 from tests.strategies import NOON
 
 
@@ -89,10 +91,71 @@ def test_content_that_was_changed_is_found(book: Book) -> None:
     assert next(s for s in report.streams if s.stream == "r-1").first_broken is None
 
 
-def test_content_that_is_gone_is_counted_but_not_called_altered(book: Book) -> None:
+@pytest.mark.parametrize("told", [False, True])
+def test_whether_content_that_is_not_here_may_be_gone_cannot_be_told(book: Book, told: bool) -> None:
     book.contents.clear()
-    report = book.verify()
-    assert (report.standing, report.missing_blobs, report.checked[Check.BLOBS]) == (Standing.SOUND, 1, 0)
+    report = book.verify(storage=book.shelf() if told else None)
+    assert (report.standing, report.missing_blobs, report.exit_code) == (Standing.UNSUPPORTED, 1, 2)
+    assert (only(report).check, only(report).stream, only(report).position) == (Check.BLOBS, "r-1", 4)
+    assert DIGEST in only(report).what
+
+
+@pytest.mark.parametrize(
+    "columns", [{"content": CONTENT + b"!"}, {"content": None}, {"kind": b"\xff"}, {"expires_at": "soon"}]
+)
+def test_of_content_kept_twice_each_row_is_looked_at(book: Book, columns: dict[str, Any]) -> None:
+    again = Content(bytes.fromhex(DIGEST), "result", CONTENT, "2026-01-31T12:00:00.000000Z")
+    shelf = book.shelf()
+    shelf.rows = (again,)
+    assert book.verify(storage=shelf).standing is Standing.SOUND
+    shelf.rows = (again._replace(**columns),)
+    assert altered(book.verify(storage=shelf)) == [(Check.BLOBS, "r-1", 4)]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        Kept("snapshot", TENANT, b"r-1"),
+        Kept("snapshot", None, "r-1"),
+        Kept("head", b"default", POLICY),
+        Kept("head", TENANT, 7),
+        Kept("content", TENANT, DIGEST),
+        Kept("content", TENANT, b"short"),
+    ],
+)
+def test_what_is_kept_under_no_name_is_found(book: Book, kept: Kept) -> None:
+    shelf = book.shelf()
+    shelf.names = (kept,)
+    report = book.verify(storage=shelf)
+    assert (only(report).check, only(report).stream, report.exit_code) == (Check.STORE, WHOLE, 1)
+
+
+def test_what_other_tenants_keep_is_theirs(book: Book) -> None:
+    shelf = book.shelf()
+    shelf.names = (Kept("snapshot", "acme", "r-9"), Kept("content", "acme", "text"))
+    assert book.verify(storage=shelf).standing is Standing.SOUND
+
+
+def test_a_run_of_which_only_a_snapshot_is_left_is_found_among_all(book: Book) -> None:
+    book.drop("r-1", *range(1, 11))
+    book.drop("r-2", 1, 2, 3)
+    book.drop("r-3", 1, 2)
+    assert book.verify().standing is Standing.SOUND
+    assert (Check.LINKAGE, "r-1", 1) in altered(book.verify(storage=book.shelf()))
+
+
+def test_what_the_database_says_of_its_file_is_a_finding(book: Book) -> None:
+    shelf = book.shelf()
+    shelf.damaged = ("row 7 missing from index events_key",)
+    report = book.verify(storage=shelf)
+    assert (only(report).check, report.exit_code) == (Check.STORE, 1)
+    assert "events_key" in only(report).what
+
+
+def test_a_head_without_a_name_is_a_finding(book: Book) -> None:
+    nameless: Any = b"\xff"
+    book.sources[nameless] = 3
+    assert (only(book.verify()).check, only(book.verify()).stream) == (Check.HEADS, WHOLE)
 
 
 def test_content_of_another_size_than_its_event_says_is_found(book: Book) -> None:

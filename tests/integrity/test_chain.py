@@ -114,9 +114,13 @@ def test_a_time_that_falls_is_found(book: Book) -> None:
     assert altered(book.verify()) == [(Check.ORDER, "r-2", 3)]
 
 
-def test_an_event_id_that_stands_twice_is_found(book: Book) -> None:
+def test_event_ids_that_stand_twice_are_counted_and_not_called_altered(book: Book) -> None:
     book.rewrite("r-2", 3, lambda fields: fields.update(id="r-2 1"))
-    assert altered(book.verify()) == [(Check.IDENTITY, "r-2", 3)]
+    report = book.verify()
+    assert (report.standing, report.repeated_ids) == (Standing.SOUND, 1)
+    # The same id in two streams names two events of two runs.
+    book.rewrite("r-2", 3, lambda fields: fields.update(id="r-1 1"))
+    assert book.verify().repeated_ids == 0
 
 
 def test_an_event_without_meaning_where_it_stands_is_found(book: Book) -> None:

@@ -21,7 +21,7 @@ def test_a_ledger_that_nobody_touched_is_sound(book: Book) -> None:
 
 
 def test_every_check_says_how_often_it_looked(book: Book) -> None:
-    checked = book.verify().checked
+    checked = book.verify(storage=book.shelf()).checked
     assert set(checked) == set(Check)
     assert all(count > 0 for count in checked.values()), checked
     rows = len(book.stored)
@@ -51,6 +51,9 @@ def test_an_empty_ledger_is_sound() -> None:
 @pytest.mark.parametrize("page", [1, 2, 3, 10, 500])
 def test_the_size_of_pages_changes_nothing(book: Book, page: int) -> None:
     assert book.verify(page=page) == book.verify()
+    book.change("r-1", 5, gid=900)
+    shelf = book.shelf(dense=True)
+    assert book.verify(page=page, storage=shelf) == book.verify(storage=shelf)
 
 
 def test_one_run_can_be_verified_alone(book: Book) -> None:

@@ -1,74 +1,16 @@
 """A SQLite file that somebody opened with another program: triggers dropped, rows changed."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ledger import Actor, Source, open_ledger
-from ledger.integrity.verify import Check, Report, Standing, verify
-from ledger.stores.base import FullStore
-from ledger.stores.opening import open_store
+from ledger.integrity.verify import Check, Standing
 from tests.integrity.book import altered
-
-RUN, OTHER, POLICY = "refund-17", "refund-18", "$source:policy:refunds"
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Write a ledger through its public names."""
-    path = tmp_path / "ledger.db"
-    with open_ledger(path, actor=Actor("agent:refunds", session="s-1")) as ledger:
-        policy = ledger.source("policy:refunds", actor=Actor("human:kim"))
-        policy.publish("1", {"limit": "Never more than 100 EUR", "kind": "Be kind"})
-        run = ledger.open_run(RUN, goal="Refund order 17")
-        run.accept(
-            "limit",
-            "Never more than 100 EUR",
-            source=Source("policy", "refunds", revision="1"),
-            asserted_by="human:kim",
-        )
-        for number in range(40):
-            run.record_message(f"m-{number}", "user", {"text": "x" * 100, "n": number})
-        run.revise_goal("Refund order 17 and say so", reason="asked", by="human:kim")
-        reviewed = ledger.run(RUN, actor=Actor("human:lee"))
-        reviewed.sign_review("reviewed", by="human:lee")
-        ledger.open_run(OTHER, goal="Refund order 18")
-    return path
-
-
-@pytest.fixture
-def meddle(file: Path) -> Callable[..., int]:
-    """Run a statement on the file as somebody with its password could; return how many rows it touched."""
-
-    def run(statement: str, *parameters: Any) -> int:
-        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-            for (name,) in connection.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-            ).fetchall():
-                connection.execute(f'DROP TRIGGER "{name}"')
-            return connection.execute(statement, parameters).rowcount
-
-    return run
-
-
-@pytest.fixture
-def look(file: Path) -> Callable[..., Report]:
-    """Verify the file."""
-
-    def run(**options: Any) -> Report:
-        store: FullStore = open_store(file)
-        with closing(store):
-            return verify(store, "default", **options)
-
-    return run
-
-
-Look = Callable[..., Report]
-Meddle = Callable[..., int]
+from tests.integrity.conftest import OTHER, POLICY, RUN, Look, Meddle
 
 
 def events(file: Path, run: str) -> Iterator[tuple[int, bytes]]:
@@ -144,13 +86,22 @@ def test_deleted_events_are_missed(look: Look, meddle: Meddle) -> None:
     assert {stream.stream for stream in report.streams if stream.standing is Standing.ALTERED} == {RUN}
 
 
-def test_a_deleted_tail_is_missed_only_where_something_remembers_it(look: Look, meddle: Meddle) -> None:
+def test_a_deleted_tail_is_missed_where_something_remembers_it(look: Look, meddle: Meddle) -> None:
     assert meddle("DELETE FROM events WHERE run = ? AND position >= 43", RUN) == 2
-    report = look()
+    # The run of its own is sound; the global order, which goes on behind it, has a hole.
+    report = look(streams=[RUN])
     assert report.standing is Standing.SOUND
     assert not report.anchored
+    assert [f.check for f in look().findings] == [Check.ORDER]
     assert meddle("DELETE FROM events WHERE run = ? AND position >= 10", RUN) == 33
     assert (Check.LINKAGE, RUN, 10) in altered(look())
+
+
+def test_the_last_events_of_all_leave_no_trace(look: Look, meddle: Meddle) -> None:
+    """Why a seal outside the database is needed: this verdict is sound and not anchored."""
+    assert meddle("DELETE FROM events WHERE run = ?", OTHER) == 1
+    report = look()
+    assert (report.standing, report.anchored) == (Standing.SOUND, False)
 
 
 def test_an_event_put_in_twice_is_found(look: Look, meddle: Meddle) -> None:
@@ -178,10 +129,12 @@ def test_altered_snapshots_are_found_and_deleted_ones_are_not_missed(look: Look,
     assert look().standing is Standing.SOUND
 
 
-def test_altered_content_is_found_and_deleted_content_is_counted(look: Look, meddle: Meddle) -> None:
+def test_altered_content_is_found_and_of_deleted_content_nothing_can_be_told(
+    look: Look, meddle: Meddle
+) -> None:
     assert look().checked[Check.BLOBS] == 40
     assert meddle("UPDATE blobs SET content = x'00' WHERE rowid = 1") == 1
     assert {finding.check for finding in look().findings} == {Check.BLOBS}
     assert meddle("DELETE FROM blobs WHERE rowid = 1") == 1
     report = look()
-    assert (report.standing, report.missing_blobs) == (Standing.SOUND, 1)
+    assert (report.standing, report.missing_blobs, report.exit_code) == (Standing.UNSUPPORTED, 1, 2)

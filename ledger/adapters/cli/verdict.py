@@ -6,7 +6,8 @@ from typing import Any
 
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.words import counted, quoted
-from ledger.integrity.verify import Finding, Report, Standing
+from ledger.integrity.findings import WHOLE
+from ledger.integrity.verify import Check, Finding, Report, Standing, StreamReport
 from ledger.run.sources import PREFIX
 
 CODES = {
@@ -34,7 +35,15 @@ def sentence(report: Report) -> list[str]:
     said = [_verdict(report)]
     if report.missing_blobs:
         missing = counted(report.missing_blobs, "content")
-        said.append(f"MISSING: {missing} that records name: never kept here, expired, or taken away.")
+        said.append(
+            f"MISSING: {missing} that records name: never kept here, expired, or taken away. No record says "
+            "whether its content may expire, so this cannot be told."
+        )
+    if report.repeated_ids:
+        said.append(
+            f"REPEATED: {counted(report.repeated_ids, 'event')} with the id of an earlier one of the stream: "
+            "whoever gives ids to this ledger gave some twice. What names an event by such an id is unclear."
+        )
     return said if report.anchored else [*said, UNANCHORED]
 
 
@@ -43,13 +52,18 @@ def _verdict(report: Report) -> str:
     code = code_of(report)
     if code is Exit.FINE:
         looks = counted(sum(report.checked.values()), "comparison")
-        missing = ", as far as it is here" if report.missing_blobs else ""
-        return f"SOUND: {seen}, {looks}: everything is what was written{missing}."
+        return f"SOUND: {seen}, {looks}: everything is what was written."
     if code is Exit.BAD_NEWS:
         broken = sum(stream.standing is Standing.ALTERED for stream in report.streams)
-        return f"ALTERED: {broken:,} of {counted(len(report.streams), 'stream')} not as written ({seen})."
-    if report.events:
+        whole = any(finding.stream == WHOLE for finding in report.findings)
+        more = ", nor is the ledger as a whole" if whole else ""
+        return (
+            f"ALTERED: {broken:,} of {counted(len(report.streams), 'stream')} not as written{more} ({seen})."
+        )
+    if any(f.check is not Check.BLOBS for f in report.findings if f.standing is Standing.UNSUPPORTED):
         return f"CANNOT TELL: something is newer than this program ({seen}): upgrade intent-ledger."
+    if report.events:
+        return f"CANNOT TELL: what is here is what was written, and some content is not here ({seen})."
     return f"CANNOT TELL: tenant {report.tenant} has no event: it is new, or all of it is gone."
 
 
@@ -64,6 +78,7 @@ def summary(report: Report) -> dict[str, Any]:
         "upto": str(report.upto),
         "checked": {str(check): count for check, count in report.checked.items()},
         "missing_contents": report.missing_blobs,
+        "repeated_ids": report.repeated_ids,
         "snapshots_passed_over": report.passed_over,
         "broken": [
             {
@@ -92,6 +107,16 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def stream_words(stream: str) -> str:
     """Name a stream as people know it."""
+    if stream == WHOLE:
+        return "the ledger as a whole"
     if stream.startswith(PREFIX):
         return f"source {quoted(stream.removeprefix(PREFIX))}"
     return f"run {quoted(stream)}"
+
+
+def where_words(report: Report, stream: StreamReport) -> str:
+    """Say where a stream is not as written."""
+    if stream.first_broken is not None:
+        return f"from position {stream.first_broken}"
+    found = {f.check for f in report.findings if f.stream == stream.stream and f.standing is Standing.ALTERED}
+    return "in the global order" if Check.ORDER in found else "beside its events"

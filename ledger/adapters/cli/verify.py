@@ -19,16 +19,18 @@ HELP = """Check whether the record is what was written.
 
 Every stored byte is compared: hashes, chains, derived columns, the fold of all events, snapshots, contents.
 Writers are not kept waiting, and what they add meanwhile is not looked at. --all covers every run and source
-of the tenant.
+of the tenant, the global order that followers read, what is kept beside the events, and the file itself. A
+source is named source:ID; a run that has such an id comes first.
 
 No seal exists yet, so the answer is UNANCHORED: it cannot show that the end of a run was cut off, or that
 somebody wrote all of it anew.
 
 \b
-Exit codes: 0 sound, 1 altered, 2 cannot tell (newer records, or nothing is
-there), 3 could not run.
+Exit codes: 0 sound, 1 altered, 2 cannot tell (newer records, content that is
+not here, or nothing is there), 3 could not run.
 Examples:
   intent-ledger verify refund-17
+  intent-ledger verify source:policy:refunds
   intent-ledger verify --all --json
 """
 
@@ -38,7 +40,9 @@ _MOST = 50
 
 def verify(
     context: typer.Context,
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="One run.", show_default=False)] = None,
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="One run, or source:ID.", show_default=False)
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every run and source of the tenant.")] = False,
     ledger: LedgerOption = None,
     tenant: TenantOption = None,
@@ -89,16 +93,14 @@ def _bar(screen: Screen) -> Iterator[Callable[[Progress], None] | None]:
 
 def _show(screen: Screen, report: Report) -> None:
     from ledger.adapters.cli.screen import Column
-    from ledger.adapters.cli.verdict import sentence, stream_words
+    from ledger.adapters.cli.verdict import sentence, stream_words, where_words
     from ledger.integrity.verify import Standing
 
     verdict, *rest = sentence(report)
     screen.line(verdict, style="bold")
     for stream in report.streams:
         if stream.standing is Standing.ALTERED:
-            where = (
-                "beside its events" if stream.first_broken is None else f"from position {stream.first_broken}"
-            )
+            where = where_words(report, stream)
             screen.entry(f"{stream_words(stream.stream)}: altered {where}", indent=2, hang=2)
     for finding in report.findings[:_MOST]:
         place = "" if finding.position is None else f" at {finding.position}"

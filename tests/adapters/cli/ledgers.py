@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ledger import Actor, Ledger, Limits, Runtime, Source, Step, open_ledger
 from ledger.events import EffectIntended, EffectUnknown, RunOpened
+from ledger.record import digest
 from ledger.run.keys import act_key, effect_key
 from ledger.values import Recovery
 
@@ -29,6 +32,18 @@ UPDATE events SET record = CAST(replace(record, '100 EUR', '900 EUR') AS BLOB)
 WHERE run = 'refund-17' AND position = 2;
 """
 """What somebody with the file might do to a constraint."""
+
+
+def respelt(path: Path, old: bytes, new: bytes) -> str:
+    """Write the statement that gives the last event of `done` other bytes and the hash they have."""
+    with closing(sqlite3.connect(path)) as connection:
+        (record,) = connection.execute(
+            "SELECT record FROM events WHERE run = 'done' AND position = 2"
+        ).fetchone()
+    changed = record.replace(old, new)
+    assert changed != record
+    values = f"record = x'{changed.hex()}', hash = x'{digest(changed).hex()}'"
+    return f"UPDATE events SET {values} WHERE run = 'done' AND position = 2"
 
 
 def ticking(begin: datetime = BEGIN) -> Callable[[], datetime]:

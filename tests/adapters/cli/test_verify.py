@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from ledger import open_ledger
-from ledger.adapters.cli.verdict import UNANCHORED
+from ledger.adapters.cli.verdict import UNANCHORED, where_words
+from ledger.integrity.verify import Standing
 from tests.adapters.cli.command import Answer, at_terminal, run
 from tests.adapters.cli.conftest import Alter, Call
-from tests.adapters.cli.ledgers import RAISE_THE_LIMIT
+from tests.adapters.cli.ledgers import RAISE_THE_LIMIT, respelt
+from tests.integrity.book import Torn
 
 
 def test_a_sound_ledger(call: Call, good: Path) -> None:
@@ -34,6 +36,26 @@ def test_counts_what_was_looked_at(call: Call, good: Path) -> None:
 def test_one_run(call: Call, good: Path) -> None:
     document = call("verify", "other", "--ledger", good, "--json").document
     assert (document["standing"], document["streams"], document["events"]) == ("sound", 1, 2)
+
+
+@pytest.mark.parametrize("name", ["source:policy:refunds", "$source:policy:refunds"])
+def test_one_source(call: Call, good: Path, name: str) -> None:
+    document = call("verify", name, "--ledger", good, "--json").document
+    assert (document["standing"], document["streams"], document["events"]) == ("sound", 1, 2)
+    assert document["checked"]["heads"] == 1
+
+
+def test_a_run_that_is_called_like_a_source_comes_first(call: Call, good: Path) -> None:
+    with open_ledger(good) as ledger:
+        ledger.open_run("source:policy:refunds", "g")
+    assert call("verify", "source:policy:refunds", "--ledger", good, "--json").document["events"] == 1
+
+
+def test_who_names_a_source_like_a_run_is_told_how_to_ask(call: Call, good: Path) -> None:
+    answer = call("verify", "policy:refunds", "--ledger", good)
+    assert answer.code == 2
+    assert "source:policy:refunds" in answer.err
+    assert call("verify", "source:policy:other", "--ledger", good).code == 2
 
 
 def test_an_altered_record_is_named_with_its_first_position(call: Call, good: Path, alter: Alter) -> None:
@@ -59,6 +81,12 @@ def test_an_altered_record_is_named_with_its_first_position(call: Call, good: Pa
         "UPDATE events SET key = zeroblob(16) WHERE key IS NOT NULL",
         "UPDATE heads SET position = 1",
         "DELETE FROM events WHERE run = '$source:policy:refunds'",
+        "DELETE FROM events WHERE run = 'done'",
+        "UPDATE events SET run = CAST(run AS BLOB) WHERE run = 'done' AND position = 2",
+        "UPDATE events SET position = 'two' WHERE run = 'done' AND position = 2",
+        "UPDATE events SET gid = 1000 + gid WHERE run = 'done' AND position = 2",
+        "UPDATE events SET tenant = 'acme' WHERE run = 'done'",
+        "UPDATE heads SET stream = CAST(stream AS BLOB)",
         "UPDATE blobs SET content = CAST('\"other\"' AS BLOB)",
     ],
 )
@@ -68,6 +96,51 @@ def test_tampering_is_bad_news(call: Call, good: Path, alter: Alter, statement: 
     assert answer.code == 1
     assert answer.document["standing"] == "altered"
     assert answer.document["findings"]
+
+
+def test_what_belongs_to_no_stream_is_said_of_the_whole(call: Call, good: Path, alter: Alter) -> None:
+    alter(good, "DELETE FROM events WHERE run = 'done'")
+    answer = call("verify", "--all", "--ledger", good)
+    assert answer.out.startswith("ALTERED: 0 of 4 streams not as written, nor is the ledger as a whole (")
+    assert "altered: the ledger as a whole: order: global positions" in answer.out
+    (finding,) = call("verify", "--all", "--ledger", good, "--json").document["findings"]
+    assert (finding["stream"], finding["position"]) == ("", None)
+
+
+def test_where_a_stream_is_altered_is_said(call: Call, good: Path, alter: Alter) -> None:
+    alter(good, "UPDATE heads SET position = 1")
+    assert "source policy:refunds: altered beside its events" in call("verify", "--all", "--ledger", good).out
+    torn = Torn.sample()
+    torn.unordered = (("r-2", 3),)
+    report = torn.verify()
+    (stream,) = (stream for stream in report.streams if stream.standing is Standing.ALTERED)
+    assert where_words(report, stream) == "in the global order"
+
+
+def test_content_that_is_not_here_cannot_be_told(call: Call, tmp_path: Path, alter: Alter) -> None:
+    path = tmp_path / "contents.db"
+    with open_ledger(path) as ledger:
+        ledger.open_run("r", "g").record_message("m", "user", "x" * 100_000)
+    assert call("verify", "--all", "--ledger", path).code == 0
+    alter(path, "DELETE FROM blobs")
+    answer = call("verify", "r", "--ledger", path)
+    assert answer.code == 2
+    assert answer.out.startswith(
+        "CANNOT TELL: what is here is what was written, and some content is not here"
+    )
+    assert "MISSING: 1 content" in answer.out
+    document = call("verify", "--all", "--ledger", path, "--json").document
+    assert (document["standing"], document["missing_contents"]) == ("unsupported", 1)
+    assert document["findings"][0]["position"] == 2
+
+
+def test_ids_that_were_given_twice_are_said_beside_the_verdict(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "ids.db"
+    with open_ledger(path, ids=lambda: "same") as ledger:
+        ledger.open_run("r", "g").move("n")
+    answer = call("verify", "--all", "--ledger", path)
+    assert (answer.code, "REPEATED: 1 event " in answer.out) == (0, True)
+    assert call("verify", "r", "--ledger", path, "--json").document["repeated_ids"] == 1
 
 
 @pytest.fixture
@@ -114,19 +187,7 @@ def test_a_file_that_was_cut_is_bad_news(call: Call, long: Path) -> None:
 
 
 def test_a_newer_record_cannot_be_told(call: Call, good: Path, alter: Alter) -> None:
-    from ledger.record import digest
-
-    with closing(sqlite3.connect(good)) as connection:
-        (record,) = connection.execute(
-            "SELECT record FROM events WHERE run = 'done' AND position = 2"
-        ).fetchone()
-    newer = record.replace(b'"v":1', b'"v":2')
-    assert newer != record
-    alter(
-        good,
-        f"UPDATE events SET record = x'{newer.hex()}', hash = x'{digest(newer).hex()}' "
-        "WHERE run = 'done' AND position = 2",
-    )
+    alter(good, respelt(good, b'"v":1', b'"v":2'))
     answer = call("verify", "--all", "--ledger", good)
     assert answer.code == 2
     assert answer.out.startswith("CANNOT TELL: something is newer")

@@ -1,0 +1,40 @@
+"""What a store keeps beside the events, by its names: each belongs to a stream that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ledger.integrity.findings import Check, Notes
+from ledger.integrity.reader import Reader, Storage
+
+_DIGEST_BYTES = 32
+
+
+def damage(storage: Storage, whole: Notes) -> None:
+    """Note what the database finds wrong with its file."""
+    found = list(storage.damage())
+    whole.checked[Check.STORE] += 1
+    for what in found:
+        whole.altered(Check.STORE, None, f"the database finds its file damaged: {what}")
+
+
+def left_behind(reader: Reader, storage: Storage, whole: Notes, known: Collection[str]) -> Iterator[str]:
+    """Note names that are none, and yield streams of which a snapshot is kept and no event."""
+    seen: set[str] = set()
+    for what, tenant, name in storage.kept():
+        proper = (
+            type(name) is bytes and len(name) == _DIGEST_BYTES if what == "content" else type(name) is str
+        )
+        if not whole.expect(
+            Check.STORE, type(tenant) is str, None, "a {} is kept under the tenant {!r}", what, tenant
+        ):
+            continue
+        if tenant != whole.tenant:
+            continue
+        whole.expect(Check.STORE, proper, None, "a {} is kept under the name {!r}", what, name)
+        if what != "snapshot" or type(name) is not str or name in known or name in seen:
+            continue
+        seen.add(name)
+        # A run that was opened since the streams were listed has its events by now.
+        if not reader.read(whole.tenant, name, limit=1):
+            yield name

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
+    from ledger.application.listing import Unread
     from ledger.application.query import Page, RunSummary
 
 HELP = """List runs: their status, what they owe, their goal.
 
 Every filter that is given must match. Runs come by id, a page at a time; the next page begins --after the
-last id of this one (with --json: `next`).
+last id of this one (with --json: `next`). A run whose record is not what was written is named, whatever was
+asked for, and the others are listed; the exit code is then 1.
 
 \b
 Examples:
@@ -63,6 +66,7 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     """List runs."""
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
+    from ledger.application.listing import list_runs
 
     if held and status not in {None, "held"}:
         raise typer.BadParameter(f"--held and --status {status} exclude each other")
@@ -77,12 +81,25 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     }
     screen = Screen(as_json=as_json)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
-        page = opened.runs(**query)
-        if as_json:
-            found = [run.model_dump(mode="json", exclude_none=True) for run in page.runs]
-            screen.document({"runs": found, "next": page.next})
-        else:
-            _show(screen, page, filtered=any(value for key, value in query.items() if key != "limit"))
+        page, unread = list_runs(opened, **query)
+    if as_json:
+        found = [run.model_dump(mode="json", exclude_none=True) for run in page.runs]
+        screen.document({"runs": found, "unread": [_fault(one) for one in unread], "next": page.next})
+    else:
+        filtered = any(value for key, value in query.items() if key != "limit")
+        _show(screen, page, unread, filtered=filtered)
+    if unread:
+        altered = any(one.altered for one in unread)
+        raise typer.Exit(Exit.BAD_NEWS if altered else Exit.COULD_NOT_RUN)
+
+
+def _fault(one: Unread) -> dict[str, Any]:
+    return {
+        "run": one.run,
+        "standing": "altered" if one.altered else "unsupported",
+        "code": one.error.code,
+        "message": str(one.error),
+    }
 
 
 def _labels(pairs: list[str]) -> dict[str, str]:
@@ -96,14 +113,19 @@ def _labels(pairs: list[str]) -> dict[str, str]:
     return found
 
 
-def _show(screen: Screen, page: Page, *, filtered: bool) -> None:
-    if not page.runs:
+def _show(screen: Screen, page: Page, unread: Sequence[Unread], *, filtered: bool) -> None:
+    from ledger.adapters.cli.words import quoted
+
+    for one in unread:
+        status = "ALTERED" if one.altered else "NEWER THAN THIS PROGRAM"
+        screen.entry(f"{quoted(one.run)}: {status}: {one.error}", hang=2)
+    if not page.runs and not unread:
         screen.note("no run matches" if filtered else "this tenant has no runs yet")
         return
     if screen.narrow:
         for run in page.runs:
             _entry(screen, run)
-    else:
+    elif page.runs:
         _table(screen, page.runs)
     if page.next is not None:
         screen.note(f"more: intent-ledger runs --after {shlex.quote(page.next)} (with the same filters)")

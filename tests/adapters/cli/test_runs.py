@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.cli.command import at_terminal
-from tests.adapters.cli.conftest import Call
+from tests.adapters.cli.conftest import Alter, Call
+from tests.adapters.cli.ledgers import RAISE_THE_LIMIT, respelt
 
 
 def ids(document: dict[str, list[dict[str, str]]]) -> list[str]:
@@ -58,16 +59,26 @@ def test_filters(call: Call, good: Path, filters: list[str], found: list[str]) -
     assert ids(call("runs", "--ledger", good, "--json", *filters).document) == found
 
 
-def test_pages_meet_without_gap_or_overlap(call: Call, good: Path) -> None:
+@pytest.mark.parametrize(
+    "altered", [(), ("done", "pays"), ("refund-17",), ("done", "other", "pays", "refund-17")]
+)
+def test_pages_meet_without_gap_or_overlap(
+    call: Call, good: Path, alter: Alter, altered: tuple[str, ...]
+) -> None:
+    for run in altered:
+        alter(good, f"UPDATE events SET hash = zeroblob(32) WHERE run = '{run}'")
     seen: list[str] = []
+    unread: list[str] = []
     more: list[str] = []
     while True:
         document = call("runs", "--ledger", good, "--json", "--limit", "1", *more).document
-        seen += ids(document)
+        unread += ids({"runs": document["unread"]})
+        seen += ids(document) + ids({"runs": document["unread"]})
         if document["next"] is None:
             break
         more = ["--after", document["next"]]
     assert seen == ["done", "other", "pays", "refund-17"]
+    assert unread == list(altered)
 
 
 def test_says_on_standard_error_that_there_is_more(call: Call, good: Path) -> None:
@@ -79,6 +90,28 @@ def test_says_on_standard_error_that_there_is_more(call: Call, good: Path) -> No
 def test_says_that_nothing_matches(call: Call, good: Path) -> None:
     assert call("runs", "--ledger", good, "--held").err == "no run matches\n"
     assert call("runs", "--ledger", good, "--tenant", "x").err == "this tenant has no runs yet\n"
+
+
+def test_an_altered_run_is_named_and_the_others_are_listed(call: Call, good: Path, alter: Alter) -> None:
+    alter(good, RAISE_THE_LIMIT)
+    answer = call("runs", "--ledger", good)
+    assert answer.code == 1
+    assert answer.out.startswith("refund-17: ALTERED: ")
+    assert [line.split()[0] for line in answer.out.splitlines()[-3:]] == ["done", "other", "pays"]
+    document = call("runs", "--ledger", good, "--json", "--status", "suspended").document
+    assert ids(document) == ["other"]
+    assert [(run["run"], run["standing"]) for run in document["unread"]] == [("refund-17", "altered")]
+    assert call("runs", "--ledger", good, "--prefix", "pay").code == 0
+
+
+def test_a_run_of_a_newer_release_is_named_and_is_not_called_altered(
+    call: Call, good: Path, alter: Alter
+) -> None:
+    alter(good, respelt(good, b'"name":"run.closed"', b'"name":"run.dreamt"'))
+    answer = call("runs", "--ledger", good)
+    assert answer.code == 3
+    assert answer.out.startswith("done: NEWER THAN THIS PROGRAM: ")
+    assert call("runs", "--ledger", good, "--prefix", "done", "--json").document["runs"] == []
 
 
 @pytest.mark.parametrize(

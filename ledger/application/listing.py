@@ -1,0 +1,88 @@
+"""Listing runs for somebody who watches them: one that cannot be read is named, and the others are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ledger.application.ledger import Ledger
+from ledger.application.query import Page, RunQuery, RunSummary
+from ledger.errors import (
+    IntegrityError,
+    InvalidInput,
+    LedgerError,
+    RunNotFound,
+    UndecodableRecord,
+    UnknownEventName,
+)
+
+_NAMES = 200
+
+
+class Unread(NamedTuple):
+    """A run that could not be read, and why."""
+
+    run: str
+    error: LedgerError
+
+    @property
+    def altered(self) -> bool:
+        """Whether its record is not what was written, rather than newer than this program."""
+        return not isinstance(self.error, UnknownEventName)
+
+
+class Listing(NamedTuple):
+    """A page of runs, and the runs in between that could not be read."""
+
+    page: Page
+    unread: tuple[Unread, ...] = ()
+
+
+def list_runs(ledger: Ledger, **fields: Any) -> Listing:
+    """List runs as `Ledger.runs` does, and go on behind one that cannot be read.
+
+    Of such a run nothing is known but its id, so that it is named whatever else was asked for; it counts as
+    one of the page.
+
+    Raises:
+        InvalidInput: a field is unknown or malformed.
+    """
+    try:
+        return Listing(ledger.runs(**fields))
+    except (IntegrityError, UndecodableRecord, UnknownEventName):
+        return _one_by_one(ledger, RunQuery(**fields))
+
+
+def _one_by_one(ledger: Ledger, query: RunQuery) -> Listing:
+    found: list[RunSummary] = []
+    unread: list[Unread] = []
+    last: str | None = None
+    for name in _names(ledger, query):
+        one = _read(ledger, name, query)
+        if one is None:
+            continue
+        if len(found) + len(unread) == query.limit:
+            return Listing(Page(tuple(found), last), tuple(unread))
+        last = name
+        if isinstance(one, Unread):
+            unread.append(one)
+        else:
+            found.append(one)
+    return Listing(Page(tuple(found), None), tuple(unread))
+
+
+def _read(ledger: Ledger, name: str, query: RunQuery) -> RunSummary | Unread | None:
+    try:
+        contract = ledger.contract(name)
+    except RunNotFound:
+        return None
+    except (IntegrityError, InvalidInput, UndecodableRecord, UnknownEventName) as error:
+        return Unread(name, error)
+    return RunSummary.of(contract) if query.matches(contract) else None
+
+
+def _names(ledger: Ledger, query: RunQuery) -> Iterator[str]:
+    after = query.after or ""
+    while heads := ledger.store.heads(ledger.tenant, after=after, prefix=query.prefix, limit=_NAMES):
+        yield from (head.stream for head in heads if not head.stream.startswith("$"))
+        after = heads[-1].stream

@@ -236,9 +236,9 @@ class Stream(Generic[S]):
             given = given._replace(sources=(yield Call(read)))
         return given
 
-    def _prior(self, digest: bytes) -> Record | None:
-        rows = self.edge.store.find(self.edge.tenant, key=digest, limit=1)
-        return _decoded(rows[0]) if rows else None
+    def _prior(self, digest: bytes) -> tuple[Record, ...]:
+        rows = self.edge.store.find(self.edge.tenant, key=digest, limit=PRIOR)
+        return tuple(map(_decoded, rows))
 
     def _told(self, decision: Decision, context: Context) -> Steps[Stated]:
         """Return where a repeat stands, or record and raise a refusal."""
@@ -391,6 +391,9 @@ def _decoded(row: StoredRow) -> Record:
     record = decode(row.record, row.hash, run=row.stream, position=row.position, tenant=row.tenant)
     return record._replace(global_position=row.gid)
 
+
+PRIOR = 8
+"""Newest records under a command's key that it is decided on."""
 
 TOGETHER_BYTES = 1024 * 1024
 """Statements that wait are drafted together until their records take so much."""

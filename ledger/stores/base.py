@@ -177,8 +177,11 @@ class Store(Protocol):
         What a later call returns is never before what an earlier one returned: nothing is skipped.
         """
 
-    def end(self) -> int:
+    def end(self, *, newest: bool = False) -> int:
         """Return the gid up to which `tail` shows everything there will ever be; 0 in an empty store.
+
+        With `newest` it is that of the last record that is stored, which `tail` may not show yet: where
+        several write at once, one that was begun earlier may still come before it.
 
         A follower of one tenant asks first and then reads a page: one that is not full lets its cursor move
         to what was answered here, past the records of the others.
@@ -232,6 +235,10 @@ class Maintained(Protocol):
         """Wait until a record with gid > after exists, at most `timeout` seconds; return whether one does.
 
         It is also True when the store was closed meanwhile, so that the next read says so.
+
+        Raises:
+            StoreBusy: records are stored and cannot be shown, because somebody has kept a transaction open
+                for long; `reason` is `held_back`, `holders` names who.
         """
 
     def describe(self) -> dict[str, str | int | bool]:

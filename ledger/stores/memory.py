@@ -142,7 +142,7 @@ class MemoryStore:
             dropped = [place for place in tables.snapshots if tenant in {None, place[0]}]
             return sum(len(tables.snapshots.pop(place)) for place in dropped)
 
-    def end(self) -> int:
+    def end(self, *, newest: bool = False) -> int:
         with self._open() as tables:
             return len(tables.events)
 

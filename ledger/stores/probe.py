@@ -54,7 +54,7 @@ def decide(append: Append, view: View) -> Appended | LedgerError | None:
             moved = part, position
             break
     if moved is not None:
-        return _earlier(append, view) or _position_conflict(*moved)
+        return _earlier(append, view) or position_conflict(*moved)
     for guard in append.guards:
         actual = view.head(append.tenant, guard.stream)
         if actual != guard.expected:
@@ -99,7 +99,8 @@ def _rows(append: Append) -> Iterator[tuple[Place, Row]]:
             yield Place(part.stream, row.position), row
 
 
-def _position_conflict(part: StreamAppend, actual: int) -> PositionConflict:
+def position_conflict(part: StreamAppend, actual: int) -> PositionConflict:
+    """Build the refusal of an append to a stream that stands elsewhere, or holds another event there."""
     where = f"stands at {actual}" if actual != part.expected else "holds another event there"
     return PositionConflict(
         f"the append expected {part.stream!r} at position {part.expected}, it {where}",

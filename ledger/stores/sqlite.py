@@ -191,7 +191,7 @@ class SQLiteStore:
 
         return self._writer.run(step)
 
-    def end(self) -> int:
+    def end(self, *, newest: bool = False) -> int:
         gid: int = self._readers.fetch(self._sql["end"])[0][0]
         return gid
 

@@ -90,8 +90,15 @@ def ids(rows: Iterable[StoredRow]) -> list[str]:
     return [json.loads(found.record)["id"] for found in rows]
 
 
+def shown(store: FullStore) -> FullStore:
+    """Wait until followers are shown all that is stored, which others of the same server may delay."""
+    until(lambda: store.end() == store.end(newest=True))
+    return store
+
+
 def everything(store: FullStore) -> list[StoredRow]:
     """Follow the global order to its end."""
+    shown(store)
     found: list[StoredRow] = []
     while page := store.tail(after=found[-1].gid if found else 0, limit=777):
         found += page

@@ -7,20 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from ledger.stores.base import FullStore
 from ledger.stores.memory import MemoryStore
+from ledger.stores.postgres.store import PostgresStore
 from ledger.stores.sqlite import SQLiteStore
+from tests.servers import cluster
+
+
+def postgres(kind: str, folder: Path) -> PostgresStore:
+    """Open a store in a schema of the shared server that belongs to a folder."""
+    name = sha256(str(folder).encode()).hexdigest()[:16]
+    return PostgresStore(cluster.shared(kind).url(), schema=f"suite_{name}")
+
 
 KINDS: dict[str, Callable[[Path], FullStore]] = {
     "memory": lambda folder: MemoryStore(),
     "sqlite": lambda folder: SQLiteStore(folder / "ledger.db"),
+    **{kind: partial(postgres, kind) for kind in cluster.kinds()},
 }
 
-DURABLE = ("sqlite",)
+DURABLE = tuple(kind for kind in KINDS if kind != "memory")
 
 
 @pytest.fixture(params=KINDS)

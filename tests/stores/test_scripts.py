@@ -25,7 +25,7 @@ def test_migrations_are_numbered_without_a_gap(dialect: str) -> None:
 def test_every_query_stands_once_and_is_used(dialect: str) -> None:
     text = (STORES / "sql" / dialect / "queries.sql").read_text()
     assert len(queries(dialect)) == text.count("-- name: ")
-    code = "".join(path.read_text() for path in STORES.glob("*.py"))
+    code = "".join(path.read_text() for path in STORES.rglob("*.py"))
     unused = [name for name in queries(dialect) if not re.search(rf'"{name}"', code)]
     assert unused == ["find_key", "find_act", "find_claim"]
     assert '"find_{column}"' in code

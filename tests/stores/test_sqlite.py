@@ -225,8 +225,8 @@ def test_a_commit_wakes_who_waits_before_it_would_look_again(path: Path) -> None
     looked = Semaphore(0)
 
     class Watched(SQLiteStore):
-        def end(self) -> int:
-            found = super().end()
+        def end(self, *, newest: bool = False) -> int:
+            found = super().end(newest=newest)
             looked.release()
             return found
 

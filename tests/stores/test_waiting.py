@@ -11,7 +11,7 @@ import pytest
 
 from ledger.stores.base import FullStore
 from ledger.stores.wakeup import Wakeup
-from tests.stores.builder import one, part
+from tests.stores.builder import one, part, shown
 
 
 class Watched:
@@ -92,8 +92,8 @@ def test_a_store_wakes_who_waits_for_its_commits(store: FullStore) -> None:
         waiting.wait()
         store.append(one(part("run-1", "a")))
         assert waiter.result(60)
-    assert store.wait(0, 0.0)
-    assert not store.wait(store.end(), 0.001)
+    assert shown(store).wait(0, 0.0)
+    assert not store.wait(shown(store).end(), 0.001)
 
 
 def test_what_another_store_on_the_same_file_commits_is_noticed(opened: Callable[[], FullStore]) -> None:
@@ -103,7 +103,7 @@ def test_what_another_store_on_the_same_file_commits_is_noticed(opened: Callable
         waiter = executor.submit(mine.wait, 0, 3600.0)
         other.append(one(part("run-1", "a")))
         assert waiter.result(60)
-    assert len(mine.tail()) == 1
+    assert len(shown(mine).tail()) == 1
 
 
 @pytest.mark.parametrize("waiters", [1, 8])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from eventsourcing.persistence import StoredEvent
@@ -13,6 +13,7 @@ from eventsourcing.persistence import StoredEvent
 from ledger.stores.base import FullStore
 from ledger.stores.recording import Archive
 from ledger.values import Actor
+from tests.stores.builder import shown
 
 APPLICATION = "bank"
 NOON = datetime(2031, 5, 6, 12, tzinfo=UTC)
@@ -58,3 +59,19 @@ class Wrapped:
 
     def __getattr__(self, name: str) -> Any:
         return self._verbs.get(name) or getattr(self._store, name)
+
+
+def settled(store: FullStore) -> FullStore:
+    """Return a store that shows all it holds whenever it is asked.
+
+    What is read is tested on it, not when: on a server that others use, what was just appended may be shown a
+    moment later.
+    """
+    return cast(
+        FullStore,
+        Wrapped(
+            store,
+            tail=lambda **page: shown(store).tail(**page),
+            end=lambda **which: shown(store).end(**which),
+        ),
+    )

@@ -208,7 +208,8 @@ def test_a_lost_answer_is_no_conflict(store: FullStore) -> None:
         raise StoreUnavailable("the answer was lost", reason="lost")
 
     recorder = LedgerApplicationRecorder(archive(Wrapped(store, append=append)))
-    assert recorder.insert_events([stored(version=1), stored(version=2)]) == [1, 2]
+    ids = recorder.insert_events([stored(version=1), stored(version=2)])
+    assert ids == [found.gid for found in everything(store)]
     assert recorder.select_events(FIRST) == [stored(version=1), stored(version=2)]
 
 

@@ -33,7 +33,7 @@ from ledger.stores.recording import (
 )
 from ledger.stores.recording.foreign import IdType
 from tests.stores.conftest import KINDS
-from tests.stores.recording.application import archive
+from tests.stores.recording.application import archive, settled
 
 
 class OnAStore(TestCase):
@@ -48,7 +48,7 @@ class OnAStore(TestCase):
         self.folder = tmp_path
 
     def setUp(self) -> None:
-        self.store = self.enterContext(closing(KINDS[self.kind](self.folder)))
+        self.store = settled(self.enterContext(closing(KINDS[self.kind](self.folder))))
         super().setUp()
 
     def archive(self, id_type: IdType = "uuid") -> Archive:

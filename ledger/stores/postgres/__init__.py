@@ -1,0 +1,1 @@
+"""The PostgreSQL store: several processes and machines write one ledger."""

@@ -1,0 +1,171 @@
+"""What PostgreSQL's errors mean to the store and to a caller.
+
+SQLSTATE and constraint names decide, never texts.
+
+Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import psycopg
+from psycopg.pq import ConnStatus
+
+from ledger.errors import IntegrityError, InvalidInput, LedgerError, StoreBusy, StoreUnavailable
+
+DRIVER_ERRORS = (psycopg.Error, UnicodeEncodeError, OverflowError)
+"""What the driver raises, its refusals to encode a value included."""
+
+
+class Trouble(Enum):
+    """What an error asks the writer to do."""
+
+    LOST = "lost"
+    """The connection is gone; what it was doing may have been done. Ask again on another one."""
+    PLACE_TAKEN = "place taken"
+    """A rival in flight was first at a position. Look again."""
+    COLLISION = "collision"
+    """A claim was taken, or two groups waited for each other. Go append by append."""
+    LOCKED = "locked"
+    """Somebody holds a lock for too long. Nothing was stored."""
+    INPUT = "input"
+    """One append holds what cannot be stored. Go append by append."""
+    ORDER = "order"
+    """The global order has a place taken: the server is not the one the epoch was made for."""
+    OTHER = "other"
+
+
+def trouble(error: Exception) -> Trouble:
+    """Classify an error of the driver."""
+    if not isinstance(error, psycopg.Error):
+        return Trouble.INPUT
+    state = error.sqlstate
+    if state is None:
+        # The driver's own: the line broke, or a value could not be encoded.
+        return Trouble.LOST if _is_broken(error) else _of_the_driver(error)
+    if state in _LOST or state[:2] == "08":
+        return Trouble.LOST
+    if state == "23505":
+        return _CONSTRAINTS.get(error.diag.constraint_name or "", Trouble.OTHER)
+    if state in {"40P01", "40001"}:
+        return Trouble.COLLISION
+    if state in {"55P03", "57014"}:
+        return Trouble.LOCKED
+    if state[:2] in {"22", "23", "54"}:
+        return Trouble.INPUT
+    return Trouble.OTHER
+
+
+def translate(error: Exception, where: str, holders: Sequence[dict[str, Any]] = ()) -> LedgerError:
+    """Build the ledger's error for one of the driver's; `reason` names the cause as a stable word."""
+    kind = trouble(error)
+    if kind is Trouble.INPUT:
+        return InvalidInput(f"PostgreSQL cannot store this: {error}", path="append", reason=str(error))
+    if kind is Trouble.LOCKED:
+        return locked(where, holders)
+    if kind in {Trouble.PLACE_TAKEN, Trouble.COLLISION, Trouble.ORDER}:
+        return contended(where)
+    if kind is Trouble.LOST:
+        return unavailable(where, "connection_lost", f"the connection broke: repeat the same call ({error})")
+    state = getattr(error, "sqlstate", None) or ""
+    if state in {"XX001", "XX002"}:
+        return IntegrityError(
+            f"{where} is damaged ({error}): keep a copy, then restore a backup", reason="damaged", where=where
+        )
+    reason, advice = _REASONS.get(
+        state, ("unexpected", "the database failed in a way the ledger does not know")
+    )
+    return unavailable(where, reason, f"{advice} ({error})")
+
+
+def unavailable(where: str, reason: str, advice: str) -> StoreUnavailable:
+    """Build a StoreUnavailable about a server."""
+    return StoreUnavailable(f"{where}: {advice}", reason=reason, where=where)
+
+
+def unreachable(where: str, error: Exception) -> StoreUnavailable:
+    """Build the error of a connection that could not be made; the server gives no code for the cause."""
+    return unavailable(where, "unreachable", f"no connection can be made ({error})")
+
+
+def closed(where: str) -> StoreUnavailable:
+    """Build the error of a store that was closed."""
+    return unavailable(where, "closed", "this ledger was closed: open it again")
+
+
+def locked(where: str, holders: Sequence[dict[str, Any]]) -> StoreBusy:
+    """Build the error of waiting in vain for a lock; `holders` may have it."""
+    return StoreBusy(
+        f"{where}: a transaction keeps what this needs, nothing was stored: {named(holders)}",
+        reason="locked",
+        where=where,
+        holders=list(holders),
+    )
+
+
+def contended(where: str) -> StoreBusy:
+    """Build the error of losing every try to somebody who then did not keep what he took."""
+    return StoreBusy(
+        f"{where}: others were in the way each time, nothing was stored: back off and repeat",
+        reason="contended",
+        where=where,
+    )
+
+
+def named(holders: Sequence[dict[str, Any]]) -> str:
+    """Say in words who holds."""
+    if not holders:
+        return "it ended before it could be named"
+    return ", ".join(_name(holder) for holder in holders)
+
+
+def _name(holder: dict[str, Any]) -> str:
+    who = (
+        f"pid {holder['pid']}"
+        if holder["prepared"] is None
+        else f"prepared transaction {holder['prepared']!r}"
+    )
+    facts = [
+        f"application {holder['application']!r}" if holder["application"] else None,
+        f"database {holder['database']!r}" if holder["database"] else None,
+        holder["state"],
+        f"for {holder['seconds']:.0f} s" if holder["seconds"] is not None else None,
+    ]
+    return f"{who} ({', '.join(fact for fact in facts if fact)})"
+
+
+def _is_broken(error: psycopg.Error) -> bool:
+    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return False
+    connection = error.pgconn
+    return connection is None or connection.status != ConnStatus.OK
+
+
+def _of_the_driver(error: psycopg.Error) -> Trouble:
+    return Trouble.INPUT if isinstance(error, psycopg.DataError | psycopg.ProgrammingError) else Trouble.OTHER
+
+
+_LOST = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"})
+"""Ends of a session that the server tells about: shut down, crashed, starting, or too long idle."""
+
+_CONSTRAINTS = {
+    "events_place": Trouble.PLACE_TAKEN,
+    "events_claim": Trouble.COLLISION,
+    "events_gid": Trouble.ORDER,
+    "heads_place": Trouble.COLLISION,
+    "blobs_place": Trouble.COLLISION,
+}
+
+_REASONS = {
+    "25006": ("read_only", "the server only reads: connect to the primary, not to a replica"),
+    "3F000": ("missing", "the ledger's schema is not there"),
+    "42P01": ("missing", "the ledger's tables are not there"),
+    "42501": ("no_privilege", "this role may not do that: grant it, or connect as another"),
+    "53100": ("disk_full", "the server's disk is full: make room and repeat"),
+    "53200": ("no_memory", "the server has not enough memory"),
+    "53300": ("too_many_connections", "the server takes no more connections: repeat later"),
+    "58030": ("io_error", "the server's disk failed: check it, then repeat"),
+}

@@ -1,0 +1,194 @@
+"""One PostgreSQL database: connections that keep what they acknowledge, or a refusal that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from ledger.canonical import invalid
+from ledger.errors import UnsafeStore
+from ledger.stores.postgres.errors import DRIVER_ERRORS, translate, unavailable, unreachable
+from ledger.stores.postgres.schema import DEFAULT_SCHEMA, migrate, recognise, statements
+from ledger.stores.postgres.session import ADAPTERS, Session
+
+Connect = Callable[[Mapping[str, Any]], psycopg.Connection[Any]]
+"""Open a connection by libpq's parameters."""
+
+OLDEST_VERSION = 140_000
+
+
+class Facts(NamedTuple):
+    """What the server and a session say of themselves."""
+
+    version: int
+    encoding: str
+    fsync: str
+    full_page_writes: str
+    synchronous_commit: str
+    in_recovery: bool
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where the ledger is, and how to connect to it."""
+
+    parameters: Mapping[str, Any] = field(repr=False)
+    """As libpq takes them; they may hold a password."""
+    schema: str = DEFAULT_SCHEMA
+    unsafe: bool = False
+    """Use it also where an acknowledged append could be lost."""
+    busy_seconds: float = 10.0
+    """How long to wait for a lock that somebody holds, and for a server that is away."""
+    prepares: bool = True
+    """Sessions are this store's own: they keep prepared statements and settings. False behind a pooler."""
+    connector: Connect | None = None
+    statements: Mapping[str, str] = field(init=False, repr=False)
+    where: str = field(init=False)
+    """The address without what is secret."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "statements", statements(self.schema))
+        given = self.parameters
+        host = given.get("host") or given.get("hostaddr") or "local"
+        place = f"postgresql://{host}:{given.get('port') or 5432}/{given.get('dbname') or ''}"
+        object.__setattr__(self, "where", f"{place} schema {self.schema}")
+
+    def prepare(self, *, create: bool) -> None:
+        """Create or migrate the tables, and refuse what cannot be a ledger, leaving it as it was.
+
+        Raises:
+            StoreUnavailable: it cannot be reached or used; `reason` says why.
+            SchemaMismatch: a newer program has migrated it.
+            UnsafeStore: an acknowledged append could be lost there.
+        """
+        session = self._open()
+        try:
+            self._check(session, writes=True)
+            if create:
+                migrate(session, self.schema, self.where)
+            elif recognise(session, self.schema, self.where) == 0:
+                raise unavailable(self.where, "missing", "there is no ledger in this schema")
+            self._raise_epoch(session)
+        except DRIVER_ERRORS as error:
+            raise translate(error, self.where) from error
+        finally:
+            session.close()
+
+    def writer(self) -> Session:
+        """Open a connection whose commits are on the server's disk when they return."""
+        return self._checked(writes=True)
+
+    def reader(self) -> Session:
+        """Open a connection for reading."""
+        return self._checked(writes=False)
+
+    def _checked(self, *, writes: bool) -> Session:
+        session = self._open()
+        whole = False
+        try:
+            facts = self._check(session, writes=writes)
+            if not facts.in_recovery:
+                self._raise_epoch(session)
+            whole = True
+        except DRIVER_ERRORS as error:
+            raise translate(error, self.where) from error
+        finally:
+            if not whole:
+                session.close()
+        return session
+
+    def _open(self) -> Session:
+        connect = self.connector or connect_to
+        parameters = {**_DEFAULTS, **self.parameters, "client_encoding": "utf8"}
+        if self.prepares:
+            parameters["options"] = " ".join([str(self.parameters.get("options") or ""), self._options()])
+        try:
+            connection = connect(parameters)
+        except psycopg.Error as error:
+            raise unreachable(self.where, error) from error
+        connection.prepare_threshold = 0 if self.prepares else None
+        return Session(connection, self.statements, prepares=self.prepares)
+
+    def _options(self) -> str:
+        """Return the settings of a session; what a role or a database sets otherwise is overruled."""
+        busy = int(self.busy_seconds * 1000)
+        settings = {
+            "default_transaction_isolation": "read\\ committed",
+            "default_transaction_read_only": "off",
+            # A plan that is right for all values, as all statements here are made for; the other kind is
+            # chosen by statistics, and has turned a read of the next page into a scan of everything.
+            "plan_cache_mode": "force_generic_plan",
+            "jit": "off",
+            "lock_timeout": str(max(busy, 1)),
+            "statement_timeout": str(max(6 * busy, 60_000)),
+            # A process that is stopped in the middle must not hold followers back for ever.
+            "idle_in_transaction_session_timeout": str(max(3 * busy, 30_000)),
+            "tcp_keepalives_idle": "30",
+            "tcp_keepalives_interval": "10",
+            "tcp_keepalives_count": "3",
+        }
+        return " ".join(f"-c {name}={value}" for name, value in settings.items())
+
+    def _check(self, session: Session, *, writes: bool) -> Facts:
+        facts = Facts._make(session.fetch("server")[0])
+        if facts.version < OLDEST_VERSION:
+            found = f"this is PostgreSQL {facts.version // 10_000}, the ledger needs 14 or newer"
+            raise unavailable(self.where, "too_old", found)
+        if facts.encoding != "UTF8":
+            advice = f"the database has the encoding {facts.encoding}: create one with UTF8"
+            raise unavailable(self.where, "encoding", advice)
+        if not writes:
+            return facts
+        if facts.in_recovery:
+            raise unavailable(self.where, "read_only", "this is a replica: connect to the primary")
+        if facts.synchronous_commit == "off" and self.prepares and not self.unsafe:
+            session.connection.execute("SET synchronous_commit = on")
+            facts = facts._replace(synchronous_commit="on")
+        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+            if getattr(facts, setting) == "off" and not self.unsafe:
+                raise UnsafeStore(
+                    f"{self.where}: {setting} is off, so an acknowledged append could be lost: turn it on, "
+                    "or pass unsafe=True",
+                    reason=setting,
+                    where=self.where,
+                )
+        return facts
+
+    def _raise_epoch(self, session: Session) -> None:
+        """Keep the global order rising where the ledger came from another server."""
+        if session.fetch("epoch_is_behind")[0][0]:
+            session.fetch("raise_epoch")
+
+
+def connect_to(parameters: Mapping[str, Any]) -> psycopg.Connection[Any]:
+    """Open a connection in autocommit mode."""
+    return psycopg.connect(
+        autocommit=True, cursor_factory=psycopg.RawCursor, context=ADAPTERS, **dict(parameters)
+    )
+
+
+def parameters_of(url: str) -> dict[str, Any]:
+    """Split an address into libpq's parameters.
+
+    Raises:
+        InvalidInput: it is malformed.
+    """
+    try:
+        return dict(conninfo_to_dict(url))
+    except psycopg.Error as error:
+        raise invalid("url", f"not an address of PostgreSQL: {error}") from error
+
+
+_DEFAULTS: Mapping[str, Any] = {
+    "application_name": "intent-ledger",
+    "connect_timeout": 10,
+    # A network that swallows packets is noticed in half a minute, not in two hours.
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}

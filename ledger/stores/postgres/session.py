@@ -1,0 +1,96 @@
+"""One connection with the store's statements, called by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+import psycopg
+from psycopg.adapt import AdaptersMap
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, Format, TransactionStatus
+from psycopg.pq.abc import PGresult
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.string import StrBinaryDumper
+
+from ledger.stores.postgres.wire import Value
+
+ADAPTERS = AdaptersMap(psycopg.adapters)
+# One type for each Python type: a statement is prepared once, not once for each size of its numbers.
+ADAPTERS.register_dumper(int, Int8BinaryDumper)
+ADAPTERS.register_dumper(str, StrBinaryDumper)
+
+Statements = Mapping[str, str]
+
+
+class Session:
+    """A connection in autocommit mode; one thread at a time uses it."""
+
+    def __init__(
+        self, connection: psycopg.Connection[Any], statements: Statements, *, prepares: bool
+    ) -> None:
+        self.connection = connection
+        self._statements = statements
+        self._prepares = prepares
+        self._cursor: psycopg.Cursor[Any] = connection.cursor(binary=True)
+        self._pgconn = connection.pgconn
+        self._prepared: dict[str, bytes] = {}
+
+    def fetch(self, name: str, *values: object) -> list[Any]:
+        """Run a statement by name and return its rows."""
+        return self._cursor.execute(self._statements[name], values).fetchall()
+
+    def execute(self, name: str, *values: object) -> None:
+        """Run a statement that returns no rows."""
+        self._cursor.execute(self._statements[name], values)
+
+    def run(self, name: str, values: Sequence[Value]) -> PGresult:
+        """Run a statement with values in PostgreSQL's binary form; what it returns is in that form too."""
+        # Its type leaves out that a value may be NULL.
+        given = cast("Sequence[bytes]", values)
+        formats = [Format.BINARY] * len(values)
+        if not self._prepares:
+            text = self._statements[name].encode()
+            return self._checked(self._pgconn.exec_params(text, given, None, formats, Format.BINARY))
+        prepared = self._prepared.get(name)
+        if prepared is None:
+            prepared = self._prepare(name)
+        return self._checked(self._pgconn.exec_prepared(prepared, given, formats, Format.BINARY))
+
+    def command(self, text: bytes) -> None:
+        """Run a command without values: BEGIN, COMMIT, ROLLBACK, or a script."""
+        self._checked(self._pgconn.exec_(text))
+
+    @property
+    def idle(self) -> bool:
+        """The connection works and no transaction is open on it."""
+        return self._pgconn.transaction_status == TransactionStatus.IDLE
+
+    def roll_back(self) -> None:
+        """End the open transaction, if there is one, keeping nothing of it.
+
+        Raises:
+            psycopg.Error: the connection is broken.
+        """
+        if not self.idle:
+            self.command(b"ROLLBACK")
+
+    def close(self) -> None:
+        """Close the connection; the server undoes what is open."""
+        with suppress(psycopg.Error):
+            self.connection.close()
+
+    def _prepare(self, name: str) -> bytes:
+        prepared = f"ledger_{name}".encode()
+        self._checked(self._pgconn.prepare(prepared, self._statements[name].encode(), None))
+        self._prepared[name] = prepared
+        return prepared
+
+    def _checked(self, result: PGresult) -> PGresult:
+        if result.status not in _DONE:
+            raise error_from_result(result, "utf-8")
+        return result
+
+
+_DONE = frozenset({ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK})

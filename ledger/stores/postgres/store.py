@@ -1,0 +1,304 @@
+"""The PostgreSQL store: any number of processes and machines, one global order, no lock that all share.
+
+Writers of one process share commits through a `Group` on one connection; between processes the unique places
+of events decide. Readers have connections of their own and are never blocked by a writer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any
+
+from ledger.errors import StoreBusy
+from ledger.stores import forks
+from ledger.stores.base import (
+    Append,
+    Appended,
+    Loaded,
+    SnapshotRow,
+    StoredRow,
+    StreamHead,
+    check,
+    one_digest,
+    size,
+)
+from ledger.stores.commit import Group
+from ledger.stores.postgres.errors import named, unavailable
+from ledger.stores.postgres.holders import holders_of_transaction
+from ledger.stores.postgres.plans import check_size
+from ledger.stores.postgres.pool import Pool
+from ledger.stores.postgres.schema import DEFAULT_SCHEMA
+from ledger.stores.postgres.server import Connect, Server, parameters_of
+from ledger.stores.postgres.session import Session
+from ledger.stores.postgres.stall import Progress, Stall
+from ledger.stores.postgres.writer import Writer
+from ledger.stores.wakeup import Wakeup
+
+_LAST_PLACE = 2**63 - 1
+_SIDE_CONNECTIONS = 2
+
+
+class PostgresStore:
+    """Keeps the ledger in a schema of a PostgreSQL database.
+
+    `busy_seconds` is how long an append waits for a lock that somebody holds, and any call for a server that
+    is away. `poll_seconds` is how soon `wait` notices what another process appended, `stall_seconds` after
+    which time it reports a transaction that holds followers back. `max_readers` connections read at most.
+    Behind a pooler in transaction mode give `prepare_threshold=None`: sessions then keep neither prepared
+    statements nor settings, which the role must have instead (its `lock_timeout`, `statement_timeout`).
+
+    Raises:
+        StoreUnavailable: the server cannot be reached or used; `reason` says why, as a stable word.
+        SchemaMismatch: a newer program has migrated it.
+        UnsafeStore: an acknowledged append could be lost there, and `unsafe` is not set.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = DEFAULT_SCHEMA,
+        create: bool = True,
+        unsafe: bool = False,
+        busy_seconds: float = 10.0,
+        poll_seconds: float = 0.05,
+        stall_seconds: float = 30.0,
+        prepare_threshold: int | None = 0,
+        max_readers: int = 8,
+        max_waiting: int = 8192,
+    ) -> None:
+        self._server = Server(
+            parameters_of(url), schema, unsafe, busy_seconds, prepares=prepare_threshold is not None
+        )
+        self._poll_seconds = poll_seconds
+        self._stall_seconds = stall_seconds
+        self._max_readers = max_readers
+        self._max_waiting = max_waiting
+        self._in_use = False
+        self._paused: list[Pool | Writer] = []
+        self._server.prepare(create=create)
+        self._start()
+        forks.watch(self)
+
+    def append(self, append: Append) -> Appended:
+        return self.admit(append).submit(append)
+
+    def admit(self, append: Append) -> Group[Append, Appended]:
+        check(append)
+        check_size(append)
+        return self._group
+
+    def read(
+        self, tenant: str, stream: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> list[StoredRow]:
+        return self._rows("read", tenant, stream, _within(after), _upto(upto), _upto(limit))
+
+    def load(self, tenant: str, stream: str, fold: str, *, upto: int | None = None) -> Loaded:
+        found = self._fetch("load", tenant, stream, fold, _upto(upto), _LAST_PLACE)
+        snapshot: SnapshotRow | None = None
+        tail: list[StoredRow] = []
+        for row in map(StoredRow._make, found):
+            if row.gid:
+                tail.append(row)
+            else:
+                snapshot = SnapshotRow(row.position, row.hash, fold, row.record)
+        # A UNION has no order of its own; sorting what is sorted costs next to nothing.
+        tail.sort(key=_POSITION)
+        return Loaded(snapshot, tail)
+
+    def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
+        if tenant is None:
+            return self._rows("tail", _within(after), _within(limit))
+        return self._rows("tail_of_tenant", _within(after), _within(limit), tenant)
+
+    def find(
+        self,
+        tenant: str,
+        *,
+        key: bytes | None = None,
+        act: bytes | None = None,
+        claim: bytes | None = None,
+        limit: int = 100,
+    ) -> list[StoredRow]:
+        column, digest = one_digest(key, act, claim)
+        newest_first = self._rows(f"find_{column}", tenant, digest, _within(limit))
+        return newest_first[::-1]
+
+    def find_all(self, tenant: str, *, keys: Iterable[bytes], each: int = 8) -> list[StoredRow]:
+        return self._rows("find_all", tenant, list(dict.fromkeys(keys)), max(each, 1))
+
+    def heads(self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500) -> list[StreamHead]:
+        found = self._fetch("stream_heads", tenant, after, prefix, _within(limit))
+        return list(map(StreamHead._make, found))
+
+    def blobs(self, tenant: str, digests: Iterable[bytes]) -> dict[bytes, bytes]:
+        return dict(self._fetch("blobs", tenant, list(dict.fromkeys(digests))))
+
+    def open_head(self, tenant: str, stream: str) -> int:
+        found = self._fetch("head", tenant, stream)
+        if not found:
+
+            def step(session: Session) -> list[Any]:
+                session.execute("open_head", tenant, stream)
+                return session.fetch("head", tenant, stream)
+
+            found = self._side.use(step)
+        position: int = found[0][0]
+        return position
+
+    def source_heads(self, tenant: str) -> dict[str, int]:
+        return dict(self._fetch("source_heads", tenant))
+
+    def put_snapshot(
+        self, tenant: str, stream: str, snapshot: SnapshotRow, *, keep_every: int = 1000
+    ) -> None:
+        position, digest, fold, state = snapshot
+        values = tenant, stream, position, digest, fold, state, keep_every
+        self._side.use(lambda session: session.execute("put_snapshot", *values))
+
+    def snapshots(self, tenant: str, stream: str) -> list[SnapshotRow]:
+        return list(map(SnapshotRow._make, self._fetch("snapshots", tenant, stream)))
+
+    def drop_snapshots(self, tenant: str | None = None) -> int:
+        def step(session: Session) -> int:
+            if tenant is None:
+                found = session.fetch("drop_snapshots")
+            else:
+                found = session.fetch("drop_snapshots_of_tenant", tenant)
+            dropped: int = found[0][0]
+            return dropped
+
+        return self._side.use(step)
+
+    def end(self, *, newest: bool = False) -> int:
+        progress = self._progress()
+        return progress.newest if newest else progress.end
+
+    def wait(self, after: int, timeout: float) -> bool:
+        return self._wakeup.wait(lambda: self._arrived(after), timeout)
+
+    def describe(self) -> dict[str, str | int | bool]:
+        server = self._server
+
+        def step(session: Session) -> dict[str, str | int | bool]:
+            version, _, fsync, full_page_writes, synchronous_commit, in_recovery = session.fetch("server")[0]
+            return {
+                "store": "postgresql",
+                "url": server.where,
+                "schema": session.fetch("schema_version")[0][0],
+                "fsync": fsync,
+                "full_page_writes": full_page_writes,
+                "synchronous_commit": synchronous_commit,
+                "replica": in_recovery,
+                "unsafe": server.unsafe,
+                "busy_seconds": str(server.busy_seconds),
+                "postgresql": f"{version // 10_000}.{version % 10_000}",
+            }
+
+        return self._readers.use(step)
+
+    def close(self) -> None:
+        self._writer.close()
+        self._readers.close()
+        self._side.close()
+        self._wakeup.announce()
+
+    def _rows(self, name: str, *values: object) -> list[StoredRow]:
+        return list(map(StoredRow._make, self._fetch(name, *values)))
+
+    def _fetch(self, name: str, *values: object) -> list[Any]:
+        return self._readers.use(lambda session: session.fetch(name, *values))
+
+    def _progress(self) -> Progress:
+        return Progress._make(self._fetch("progress")[0])
+
+    def _arrived(self, after: int) -> bool:
+        """Look whether a follower has something to read, and whether somebody keeps it from coming.
+
+        Raises:
+            StoreBusy: a transaction has held followers back for `stall_seconds`; `holders` names it.
+        """
+        if self._readers.closed:
+            return True
+        progress = self._progress()
+        if progress.end > after:
+            return True
+        if self._stall.noticed(progress, time.monotonic()):
+            holders = self._readers.use(lambda session: holders_of_transaction(session, progress.oldest))
+            raise StoreBusy(
+                f"{self._server.where}: for {self._stall_seconds:g} s followers have not been shown what was "
+                f"appended, because a transaction is open: {named(holders)}; end it",
+                reason="held_back",
+                where=self._server.where,
+                holders=holders,
+            )
+        return False
+
+    # --- forks ---------------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Close every connection; they are opened again when they are needed."""
+        parts = self._writer, self._readers, self._side
+        self._paused = [part for part in parts if part.pause(self._server.busy_seconds)]
+        self._in_use = len(self._paused) < len(parts)
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        for pool in (self._readers, self._side):
+            pool.resume()
+        if self._writer in self._paused:
+            self._writer.resume()
+
+    def after_fork_in_child(self) -> None:
+        """Start with nothing open, or refuse to start where something was."""
+        was_closed = self._readers.closed
+        if self._in_use:
+            # Kept for ever: closing them here would tell the server to end the parent's sessions.
+            _abandoned.append((self._writer, self._readers, self._side))
+            self._server = replace(self._server, connector=_refuse(self._server.where))
+        self._start()
+        if was_closed:
+            self.close()
+
+    def _start(self) -> None:
+        server = self._server
+        patience = server.busy_seconds
+        self._writer = Writer(server)
+        self._readers = Pool(server.reader, server.where, limit=self._max_readers, patience_seconds=patience)
+        # Heads and snapshots are written beside the appends, not between them.
+        self._side = Pool(server.writer, server.where, limit=_SIDE_CONNECTIONS, patience_seconds=patience)
+        self._wakeup = Wakeup(self._poll_seconds)
+        self._stall = Stall(self._stall_seconds)
+        self._group: Group[Append, Appended] = Group(self._commit, size, max_waiting=self._max_waiting)
+
+    def _commit(self, batch: list[Append]) -> list[Appended | Exception]:
+        outcomes = self._writer.commit(batch)
+        self._wakeup.announce()
+        return outcomes
+
+
+_POSITION = itemgetter(3)
+
+
+def _within(number: int) -> int:
+    """Bring a place or a limit into what PostgreSQL counts with, where there is nothing beyond."""
+    return min(max(number, 0), _LAST_PLACE)
+
+
+def _upto(number: int | None) -> int:
+    return _LAST_PLACE if number is None else _within(number)
+
+
+_abandoned: list[tuple[Writer, Pool, Pool]] = []
+
+
+def _refuse(where: str) -> Connect:
+    def refuse(parameters: object) -> Any:
+        raise unavailable(
+            where, "forked", "the process was forked in the middle of a call: start a new one instead"
+        )
+
+    return refuse

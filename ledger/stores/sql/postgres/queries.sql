@@ -1,0 +1,471 @@
+-- Every statement the PostgreSQL store runs on its tables, by name. `{schema}` stands for the schema's name.
+-- Each is complete in itself: it needs no search path, no session state, and no right that a writer lacks.
+
+-- name: append_one
+-- Store one event right behind the one that the writer saw last, or nothing. $3 and $4 are position and hash of
+-- that event, 0 and zeros where there is none. The place index decides the race with a writer in flight. A
+-- transaction that took its id before that event was stored must not come behind it: its gid would be below.
+INSERT INTO {schema}.events (gid, position, tenant, run, hash, record)
+SELECT ids.first, $3::bigint + 1, $1::text, $2::text, $5::bytea, $6::bytea
+FROM (SELECT) AS one
+LEFT JOIN LATERAL (
+    SELECT gid, position, hash
+    FROM {schema}.events
+    WHERE tenant = $1::text AND run = $2::text
+    ORDER BY position DESC
+    LIMIT 1
+) AS last ON true
+CROSS JOIN LATERAL (
+    SELECT ((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20 AS first
+) AS ids
+WHERE coalesce(last.position, 0) = $3::bigint
+    AND coalesce(last.hash, '\x0000000000000000000000000000000000000000000000000000000000000000') = $4::bytea
+    AND coalesce(last.gid, 0) < ids.first
+RETURNING gid
+
+-- name: append_one_keyed
+-- The same for an event with key columns: a claim must be free. The claim index decides the race for it.
+INSERT INTO {schema}.events (gid, position, tenant, run, hash, record, key, act, claim)
+SELECT ids.first, $3::bigint + 1, $1::text, $2::text, $5::bytea, $6::bytea, $7::bytea, $8::bytea, $9::bytea
+FROM (SELECT) AS one
+LEFT JOIN LATERAL (
+    SELECT gid, position, hash
+    FROM {schema}.events
+    WHERE tenant = $1::text AND run = $2::text
+    ORDER BY position DESC
+    LIMIT 1
+) AS last ON true
+CROSS JOIN LATERAL (
+    SELECT ((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20 AS first
+) AS ids
+WHERE coalesce(last.position, 0) = $3::bigint
+    AND coalesce(last.hash, '\x0000000000000000000000000000000000000000000000000000000000000000') = $4::bytea
+    AND coalesce(last.gid, 0) < ids.first
+    AND NOT EXISTS (SELECT FROM {schema}.events WHERE tenant = $1::text AND claim = $9::bytea)
+RETURNING gid
+
+-- name: append_several
+-- The same for several events of one stream.
+INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
+SELECT ids.first + row.number - 1, $3::bigint + row.number, $1::text, $2::text, row.hash, row.key, row.act,
+    row.claim, row.record
+FROM (SELECT) AS one
+LEFT JOIN LATERAL (
+    SELECT gid, position, hash
+    FROM {schema}.events
+    WHERE tenant = $1::text AND run = $2::text
+    ORDER BY position DESC
+    LIMIT 1
+) AS last ON true
+CROSS JOIN LATERAL (
+    SELECT ((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20 AS first
+) AS ids
+CROSS JOIN unnest($5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[])
+    WITH ORDINALITY AS row (hash, key, act, claim, record, number)
+WHERE coalesce(last.position, 0) = $3::bigint
+    AND coalesce(last.hash, '\x0000000000000000000000000000000000000000000000000000000000000000') = $4::bytea
+    AND coalesce(last.gid, 0) < ids.first
+    AND NOT EXISTS (
+        SELECT FROM {schema}.events JOIN unnest($8::bytea[]) AS wanted (claim) USING (claim) WHERE tenant = $1::text
+    )
+ORDER BY row.number
+RETURNING gid
+
+-- name: append_guarded
+-- The same where source streams ($10) must still stand where the writer saw them ($11). Their heads are locked
+-- by name, before anything takes a transaction id, and so that whoever moves one waits: what was admitted
+-- before a move comes before it in the global order as well.
+WITH heads AS MATERIALIZED (
+    SELECT stream, position
+    FROM {schema}.heads
+    WHERE tenant = $1::text AND stream = ANY ($10::text[])
+    ORDER BY stream
+    FOR SHARE
+),
+standing AS MATERIALIZED (
+    SELECT count(*) AS guards
+    FROM heads
+    JOIN unnest($10::text[], $11::bigint[]) AS guard (stream, position) USING (stream, position)
+)
+INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
+SELECT ids.first + row.number - 1, $3::bigint + row.number, $1::text, $2::text, row.hash, row.key, row.act,
+    row.claim, row.record
+FROM standing
+LEFT JOIN LATERAL (
+    SELECT gid, position, hash
+    FROM {schema}.events
+    WHERE tenant = $1::text AND run = $2::text
+    ORDER BY position DESC
+    LIMIT 1
+) AS last ON true
+CROSS JOIN LATERAL (
+    SELECT ((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20 AS first
+    WHERE standing.guards = cardinality($10::text[])
+) AS ids
+CROSS JOIN unnest($5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[])
+    WITH ORDINALITY AS row (hash, key, act, claim, record, number)
+WHERE coalesce(last.position, 0) = $3::bigint
+    AND coalesce(last.hash, '\x0000000000000000000000000000000000000000000000000000000000000000') = $4::bytea
+    AND coalesce(last.gid, 0) < ids.first
+    AND NOT EXISTS (
+        SELECT FROM {schema}.events JOIN unnest($8::bytea[]) AS wanted (claim) USING (claim) WHERE tenant = $1::text
+    )
+ORDER BY row.number
+RETURNING gid
+
+-- name: append_batch
+-- Store many appends, each whole or not at all, none waiting for another. $1 to $5 are the streams they build
+-- on (each once), $6 to $9 their guards, $10 and $11 the heads of these, each once and by name. The events
+-- follow, by place: in another order two processes that insert the same places would wait for each other.
+WITH heads AS MATERIALIZED (
+    SELECT head.tenant, head.stream, head.position
+    FROM unnest($10::text[], $11::text[]) AS wanted (tenant, stream)
+    JOIN {schema}.heads AS head ON head.tenant = wanted.tenant AND head.stream = wanted.stream
+    ORDER BY head.tenant, head.stream
+    FOR SHARE OF head
+),
+moved AS MATERIALIZED (
+    SELECT guard.member
+    FROM unnest($6::bigint[], $7::text[], $8::text[], $9::bigint[]) AS guard (member, tenant, stream, position)
+    LEFT JOIN heads USING (tenant, stream)
+    WHERE heads.position IS DISTINCT FROM guard.position
+),
+ids AS MATERIALIZED (
+    SELECT ((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20 AS first
+    FROM (SELECT count(*) FROM moved) AS guards_first
+),
+refused AS MATERIALIZED (
+    SELECT member FROM moved
+    UNION ALL
+    SELECT part.member
+    FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bytea[])
+        AS part (member, tenant, run, expected, prev)
+    LEFT JOIN LATERAL (
+        SELECT gid, position, hash
+        FROM {schema}.events
+        WHERE tenant = part.tenant AND run = part.run
+        ORDER BY position DESC
+        LIMIT 1
+    ) AS last ON true
+    WHERE coalesce(last.position, 0) <> part.expected
+        OR coalesce(last.hash, '\x0000000000000000000000000000000000000000000000000000000000000000') <> part.prev
+        OR last.gid >= (SELECT first FROM ids)
+    UNION ALL
+    SELECT row.member
+    FROM unnest($12::bigint[], $14::text[], $20::bytea[]) AS row (member, tenant, claim)
+    WHERE row.claim IS NOT NULL
+        AND EXISTS (SELECT FROM {schema}.events WHERE events.tenant = row.tenant AND events.claim = row.claim)
+)
+INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
+SELECT (SELECT first FROM ids) + row.ordinal, row.position, row.tenant, row.run, row.hash, row.key, row.act,
+    row.claim, row.record
+FROM unnest(
+    $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::bigint[], $17::bytea[], $18::bytea[], $19::bytea[],
+    $20::bytea[], $21::bytea[]
+) WITH ORDINALITY AS row (member, ordinal, tenant, run, position, hash, key, act, claim, record, number)
+WHERE row.member NOT IN (SELECT member FROM refused)
+ORDER BY row.number
+RETURNING gid
+
+-- name: append_more
+-- More events of an append that was begun in this transaction.
+INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
+SELECT (((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20) + row.ordinal,
+    row.position, row.tenant, row.run, row.hash, row.key, row.act, row.claim, row.record
+FROM unnest(
+    $1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[],
+    $9::bytea[]
+) WITH ORDINALITY AS row (ordinal, tenant, run, position, hash, key, act, claim, record, number)
+ORDER BY row.number
+RETURNING gid
+
+-- name: last
+-- The last event of a stream.
+SELECT position, hash
+FROM {schema}.events
+WHERE tenant = $1 AND run = $2
+ORDER BY position DESC
+LIMIT 1
+
+-- name: stored
+-- What stands where an append wants to stand: is it the same append?
+SELECT gid, hash, record
+FROM {schema}.events
+WHERE tenant = $1 AND run = $2 AND position > $3 AND position <= $4
+ORDER BY position
+LIMIT 1048576
+
+-- name: head
+SELECT position
+FROM {schema}.heads
+WHERE tenant = $1 AND stream = $2
+
+-- name: head_for_share
+SELECT position
+FROM {schema}.heads
+WHERE tenant = $1 AND stream = $2
+FOR SHARE
+
+-- name: head_for_update
+-- The first statement of an append to a source: whoever relies on the source waits, and only then does this
+-- transaction take an id. The other way round it could come, in the global order, before what it waited for.
+SELECT position
+FROM {schema}.heads
+WHERE tenant = $1 AND stream = $2
+FOR UPDATE
+
+-- name: holder
+SELECT run, position
+FROM {schema}.events
+WHERE tenant = $1 AND claim = $2
+
+-- name: open_head
+INSERT INTO {schema}.heads (tenant, stream, position)
+VALUES ($1, $2, 0)
+ON CONFLICT DO NOTHING
+
+-- name: move_head
+UPDATE {schema}.heads
+SET position = $3
+WHERE tenant = $1 AND stream = $2
+
+-- name: put_blobs
+-- The same content again is kept as long as the longer of both wants it; no time means for ever.
+INSERT INTO {schema}.blobs (tenant, digest, kind, content, expires_at)
+SELECT tenant, digest, kind, content, expires_at
+FROM unnest($1::text[], $2::bytea[], $3::text[], $4::bytea[], $5::text[])
+    WITH ORDINALITY AS blob (tenant, digest, kind, content, expires_at, number)
+ORDER BY number
+ON CONFLICT (tenant, digest, kind) DO UPDATE SET
+    expires_at = CASE WHEN blobs.expires_at > excluded.expires_at THEN blobs.expires_at ELSE excluded.expires_at END
+WHERE blobs.expires_at IS NOT NULL
+
+-- name: put_blob
+-- The same for one content, which may be large: it is not copied into a list and out of it again.
+INSERT INTO {schema}.blobs (tenant, digest, kind, content, expires_at)
+VALUES ($1::text, $2::bytea, $3::text, $4::bytea, $5::text)
+ON CONFLICT (tenant, digest, kind) DO UPDATE SET
+    expires_at = CASE WHEN blobs.expires_at > excluded.expires_at THEN blobs.expires_at ELSE excluded.expires_at END
+WHERE blobs.expires_at IS NOT NULL
+
+-- name: read
+SELECT gid, tenant, run, position, hash, key, act, claim, record
+FROM {schema}.events
+WHERE tenant = $1 AND run = $2 AND position > $3 AND position <= $4
+ORDER BY position
+LIMIT $5
+
+-- name: load
+-- The nearest snapshot of this fold that lies on the chain (one left behind by another history is passed over),
+-- as a row with gid 0 whose record is the state, and the events after it.
+WITH snapshot AS MATERIALIZED (
+    SELECT position, hash, state
+    FROM {schema}.snapshots
+    WHERE tenant = $1 AND run = $2 AND fold = $3 AND position <= $4
+        AND EXISTS (
+            SELECT
+            FROM {schema}.events
+            WHERE events.tenant = snapshots.tenant AND events.run = snapshots.run
+                AND events.position = snapshots.position AND events.hash = snapshots.hash
+        )
+    ORDER BY position DESC
+    LIMIT 1
+)
+SELECT 0::bigint AS gid, $1::text, $2::text, position, hash, NULL::bytea, NULL::bytea, NULL::bytea, state
+FROM snapshot
+UNION ALL
+(
+    SELECT gid, tenant, run, position, hash, key, act, claim, record
+    FROM {schema}.events
+    WHERE tenant = $1 AND run = $2 AND position > coalesce((SELECT position FROM snapshot), 0) AND position <= $4
+    ORDER BY position
+    LIMIT $5
+)
+
+-- name: tail
+-- The ceiling is of the same snapshot as the rows: of two statements the second would see too much or too little.
+SELECT gid, tenant, run, position, hash, key, act, claim, record
+FROM {schema}.events
+WHERE gid > $1
+    AND gid < (
+        SELECT (epoch + pg_snapshot_xmin(pg_current_snapshot())::text::bigint) << 20 FROM {schema}.epoch
+    )
+ORDER BY gid
+LIMIT $2
+
+-- name: tail_of_tenant
+-- The tenant is compared as an expression, which no index has: read in global order, not sorted into it.
+SELECT gid, tenant, run, position, hash, key, act, claim, record
+FROM {schema}.events
+WHERE gid > $1
+    AND gid < (
+        SELECT (epoch + pg_snapshot_xmin(pg_current_snapshot())::text::bigint) << 20 FROM {schema}.epoch
+    )
+    AND tenant || '' = $3
+ORDER BY gid
+LIMIT $2
+
+-- name: progress
+-- The last event below the ceiling, the last event at all, and the oldest transaction, which makes the ceiling.
+SELECT coalesce((SELECT max(gid) FROM {schema}.events WHERE gid < bound.ceiling), 0),
+    coalesce((SELECT max(gid) FROM {schema}.events), 0),
+    bound.oldest
+FROM (
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest,
+        (epoch + pg_snapshot_xmin(pg_current_snapshot())::text::bigint) << 20 AS ceiling
+    FROM {schema}.epoch
+) AS bound
+
+-- name: find_key
+SELECT gid, tenant, run, position, hash, key, act, claim, record
+FROM {schema}.events
+WHERE tenant = $1 AND key = $2
+ORDER BY gid DESC
+LIMIT $3
+
+-- name: find_act
+SELECT gid, tenant, run, position, hash, key, act, claim, record
+FROM {schema}.events
+WHERE tenant = $1 AND act = $2
+ORDER BY gid DESC
+LIMIT $3
+
+-- name: find_claim
+SELECT gid, tenant, run, position, hash, key, act, claim, record
+FROM {schema}.events
+WHERE tenant = $1 AND claim = $2
+ORDER BY gid DESC
+LIMIT $3
+
+-- name: find_all
+-- Of each key the newest few, found through the key index one by one.
+SELECT found.gid, found.tenant, found.run, found.position, found.hash, found.key, found.act, found.claim,
+    found.record
+FROM unnest($2::bytea[]) AS wanted (key)
+CROSS JOIN LATERAL (
+    SELECT gid, tenant, run, position, hash, key, act, claim, record
+    FROM {schema}.events
+    WHERE tenant = $1 AND key = wanted.key
+    ORDER BY gid DESC
+    LIMIT $3
+) AS found
+ORDER BY found.gid
+
+-- name: stream_heads
+-- Skip from name to name, one step down the place index each, whatever the streams hold. Names that start with
+-- the prefix stand together in byte order, so the first that does not ends the list.
+WITH RECURSIVE names (run) AS (
+    (
+        SELECT run
+        FROM {schema}.events
+        WHERE tenant = $1 AND run > $2 AND run >= $3
+        ORDER BY run
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT (SELECT run FROM {schema}.events WHERE tenant = $1 AND run > names.run ORDER BY run LIMIT 1)
+    FROM names
+    WHERE starts_with(names.run, $3)
+)
+SELECT last.run, last.position, last.gid, last.hash, last.record
+FROM (SELECT run FROM names LIMIT $4) AS listed
+CROSS JOIN LATERAL (
+    SELECT run, position, gid, hash, record
+    FROM {schema}.events
+    WHERE tenant = $1 AND run = listed.run
+    ORDER BY position DESC
+    LIMIT 1
+) AS last
+WHERE starts_with(listed.run, $3)
+ORDER BY last.run
+
+-- name: source_heads
+SELECT stream, position
+FROM {schema}.heads
+WHERE tenant = $1
+ORDER BY stream
+
+-- name: put_snapshot
+-- Of the stretch that holds the new snapshot nothing before it is kept. It may be lost in a crash, so its
+-- commit does not wait for the disk.
+WITH saved AS (
+    INSERT INTO {schema}.snapshots (tenant, run, position, hash, fold, state)
+    SELECT $1::text, $2::text, $3::bigint, $4::bytea, $5::text, $6::bytea
+    WHERE set_config('synchronous_commit', 'off', true) = 'off'
+    ON CONFLICT (tenant, run, position) DO UPDATE SET
+        hash = excluded.hash, fold = excluded.fold, state = excluded.state
+)
+DELETE FROM {schema}.snapshots
+WHERE tenant = $1::text AND run = $2::text AND position < $3::bigint
+    AND position >= $3::bigint - $3::bigint % $7::bigint
+
+-- name: snapshots
+SELECT position, hash, fold, state
+FROM {schema}.snapshots
+WHERE tenant = $1 AND run = $2
+ORDER BY position
+
+-- name: drop_snapshots
+WITH dropped AS (DELETE FROM {schema}.snapshots RETURNING 1)
+SELECT count(*) FROM dropped
+
+-- name: drop_snapshots_of_tenant
+WITH dropped AS (DELETE FROM {schema}.snapshots WHERE tenant = $1 RETURNING 1)
+SELECT count(*) FROM dropped
+
+-- name: blobs
+-- Content kept in several classes is the same content.
+SELECT DISTINCT ON (digest) digest, content
+FROM {schema}.blobs
+WHERE tenant = $1 AND digest = ANY ($2::bytea[])
+ORDER BY digest, kind
+
+-- name: schema_version
+SELECT coalesce(max(version), 0) FROM {schema}.ledger_migrations
+
+-- name: server
+-- What the server and this session promise.
+SELECT current_setting('server_version_num')::bigint, current_setting('server_encoding'),
+    current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
+    pg_is_in_recovery()
+
+-- name: epoch_is_behind
+-- Whether the epoch was made for another server, or events stand where transaction ids have yet to come.
+SELECT epoch.system_identifier <> server.system_identifier
+    OR epoch.timeline <> left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+    OR coalesce((SELECT max(gid) >> 20 FROM {schema}.events), 0)
+        >= epoch.epoch + pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+FROM {schema}.epoch, pg_control_system() AS server
+
+-- name: raise_epoch
+SELECT {schema}.raise_epoch()
+
+-- name: holders
+-- Who holds the transaction $1, which followers wait for: a session in any database, or nobody any more
+-- where the transaction was prepared. Ids are compared as the 32 bits that sessions show.
+SELECT pid::bigint, datname::text, usename::text, application_name, state,
+    extract(epoch FROM clock_timestamp() - xact_start)::double precision, NULL::text
+FROM pg_stat_activity
+WHERE backend_xid::text::bigint = $1::bigint % 4294967296
+UNION ALL
+SELECT NULL, database::text, owner::text, NULL, 'prepared',
+    extract(epoch FROM clock_timestamp() - prepared)::double precision, gid
+FROM pg_prepared_xacts
+WHERE transaction::text::bigint = $1::bigint % 4294967296
+
+-- name: lock_holders
+-- Who has been in a transaction for $2 seconds that locks tables of the schema $1: one of them, or several, kept
+-- a statement waiting that has just given up. (Who blocks whom is shown only while the waiting lasts.)
+SELECT DISTINCT activity.pid::bigint, activity.datname::text, activity.usename::text, activity.application_name,
+    activity.state, extract(epoch FROM clock_timestamp() - coalesce(activity.xact_start, held.prepared))::double precision,
+    held.gid
+FROM pg_locks
+JOIN pg_class ON pg_class.oid = pg_locks.relation
+LEFT JOIN pg_stat_activity AS activity ON activity.pid = pg_locks.pid
+LEFT JOIN pg_prepared_xacts AS held ON pg_locks.virtualtransaction = '-1/' || held.transaction::text
+WHERE pg_locks.granted AND pg_locks.mode <> 'AccessShareLock'
+    AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND pg_class.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
+    AND pg_locks.pid IS DISTINCT FROM pg_backend_pid()
+    AND coalesce(activity.xact_start, held.prepared, '-infinity')
+        <= clock_timestamp() - make_interval(secs => $2::double precision)

@@ -299,6 +299,7 @@ class AssumptionMade(Event):
     """The run takes something for granted."""
 
     name = "assumption.made"
+    keyed_by = ("assumption", "id")
 
     by: Party | None = None
     id: Id
@@ -310,6 +311,7 @@ class AssumptionRefuted(Event):
     """An assumption turned out wrong."""
 
     name = "assumption.refuted"
+    keyed_by = ("assumption", "id")
 
     by: Party | None = None
     evidence: Text

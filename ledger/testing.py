@@ -173,7 +173,7 @@ class History(Generic[S]):
         command: Command,
         *,
         incarnation: int | None = None,
-        prior: Record | None = None,
+        prior: Iterable[Record] = (),
         earlier: Iterable[Event] = (),
     ) -> Decided[S]:
         """Decide a command.
@@ -181,7 +181,7 @@ class History(Generic[S]):
         Args:
             command: the request or report.
             incarnation: which one the caller belongs to; None: the present one.
-            prior: the newest event under the command's key that the contract no longer holds.
+            prior: what the store holds under the command's key, oldest first, where the contract cannot tell.
             earlier: what the command yielded before a guard moved.
         """
         source = getattr(command, "source", None)
@@ -191,7 +191,7 @@ class History(Generic[S]):
             now=self.now,
             run=self.stream,
             incarnation=incarnation,
-            prior=prior,
+            prior=tuple(prior),
             sources={**unopened, **self.sources},
             earlier=tuple(earlier),
         )

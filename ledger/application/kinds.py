@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 from ledger.application.edge import Edge
 from ledger.application.kind import NOWHERE, Found, Head, Kind
 from ledger.codec import decode_chain, message_digest, observation_digest
-from ledger.commands import Command, InvalidateObservation, RecordMessage, RecordObservation
-from ledger.record import ZERO_HASH, Record
-from ledger.run.contract import WINDOW, Contract, by_id
+from ledger.commands import (
+    Command,
+    InvalidateObservation,
+    RecordMessage,
+    RecordObservation,
+    RefuteAssumption,
+)
+from ledger.record import ZERO_HASH, Record, short_digest
+from ledger.run import assumptions, observations
+from ledger.run.contract import Contract, by_id
 from ledger.run.decide import decide
-from ledger.run.observations import find as find_observation
 from ledger.run.saving import restore, save
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
 from ledger.run.state import FOLD, evolve, replay
@@ -68,10 +74,12 @@ def _run_prior(run: str, contract: Contract | None, command: Command) -> bytes |
         if contract.tally.messages == len(contract.messages) or by_id(contract.messages, command.id):
             return None
         return message_digest(run, command.id)
+    if isinstance(command, RefuteAssumption):
+        asked = assumptions.to_look_up(contract, command)
+        return short_digest("assumption", run, command.id) if asked else None
     if isinstance(command, RecordObservation | InvalidateObservation):
-        if len(contract.observations) < WINDOW or find_observation(contract, command.key):
-            return None  # the contract has let go of none yet, or holds the latest of this key
-        return observation_digest(run, command.key)
+        asked = observations.to_look_up(contract, command)
+        return observation_digest(run, command.key) if asked else None
     return None
 
 

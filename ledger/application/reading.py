@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Iterator
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
 from ledger.application.runs import Loaded, content_of
@@ -16,6 +16,7 @@ from ledger.errors import IntegrityError, RunNotFound, StoreUnavailable
 from ledger.events import EffectReconciled, EffectSucceeded, ObservationRecorded
 from ledger.record import ZERO_HASH, Record
 from ledger.run.contract import Contract
+from ledger.run.observations import has_let_go
 from ledger.stores.base import StoredRow
 from ledger.values import Payload, utc
 
@@ -154,45 +155,61 @@ def loaded(edge: Edge, contract: Contract) -> Loaded:
 def _results(edge: Edge, contract: Contract) -> dict[str, Payload]:
     """Find the result of each thing the cursor needs, as of the contract's position.
 
-    An observation is the one the contract holds under its key; only where its value is too long for a
-    contract, or it was let go of before the cursor named it, the record is looked up.
+    An observation is the one that was seen last, of several seen at one moment the one told last. The
+    contract holds it under its key unless its value is too long for a contract, or one seen before was told
+    after the contract had let go of it.
     """
     needs = () if contract.cursor is None else contract.cursor.needs
-    held = {item.key: item for item in contract.observations}
-    found: dict[str, Payload] = {}
+    held = {item.key: item for item in contract.observations if item.value.json_text is not None}
+    found: dict[str, _Result] = {}
     digests: dict[bytes, str] = {}
     for ref in needs:
         kind, _, key = ref.partition(":")
         view = held.get(key) if kind == "observation" else None
-        if view is not None and view.value.json_text is not None:
-            found[ref] = view.value
-        elif kind == "observation":
-            digests[observation_digest(contract.run, key)] = ref
-        elif kind == "effect":
+        if view is not None:
+            found[ref] = _Result(_seen_at(view), view.position, view.value)
+        if kind == "effect":
             digests[effect_digest(key)] = ref
+        elif kind == "observation" and (view is None or has_let_go(contract)):
+            digests[observation_digest(contract.run, key)] = ref
     if digests:
         for row in edge.store.find_all(edge.tenant, keys=digests, each=_EVENTS_OF_A_KEY):
             ref = digests[row.key or b""]
-            view = held.get(ref.partition(":")[2])
             if row.stream == contract.run and row.position > contract.position:
                 continue
-            if ref.startswith("observation:") and view is not None and row.position != view.position:
-                continue
-            payload = _result_of(_decoded(row))
-            if payload is not None:
-                found[ref] = payload
-    return found
+            result = _result_of(_decoded(row))
+            if result is not None and (ref not in found or result[:2] >= found[ref][:2]):
+                found[ref] = result
+    return {ref: result.payload for ref, result in found.items()}
 
 
-def _result_of(record: Record) -> Payload | None:
+class _Result(NamedTuple):
+    """A result, and what is compared to tell which of several counts."""
+
+    seen_at: datetime
+    place: int
+    """Position of an observation in its run; effects are told apart by the order they are found in."""
+    payload: Payload
+
+
+def _result_of(record: Record) -> _Result | None:
     event = record.event
     if isinstance(event, ObservationRecorded):
-        return event.value
-    if isinstance(event, EffectSucceeded):
-        return event.result
-    if isinstance(event, EffectReconciled) and event.found == "happened":
-        return event.result
-    return None
+        return _Result(_seen_at(event), record.position, event.value)
+    result = None
+    if isinstance(event, EffectSucceeded) or (
+        isinstance(event, EffectReconciled) and event.found == "happened"
+    ):
+        result = event.result
+    return None if result is None else _Result(_NEVER, 0, result)
+
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def _seen_at(observation: ObservationRecorded) -> datetime:
+    """Tell when something was seen; what nobody dated was seen before all that somebody did."""
+    return observation.observed_at or _NEVER
 
 
 def _value(payload: Payload, contents: dict[bytes, bytes]) -> Any:

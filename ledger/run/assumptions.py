@@ -37,11 +37,31 @@ def make(contract: Contract, command: MakeAssumption, given: Given) -> Decision:
 
 
 def refute(contract: Contract, command: RefuteAssumption, given: Given) -> Decision:
-    """A refutation told twice is a repeat; one that adds evidence is recorded as well."""
+    """A refutation told twice is a repeat; one that adds evidence is recorded, however late it comes."""
     old = by_id(contract.assumptions, command.id)
-    if old is None:
-        return not_open("assumption", command.id)
-    for known in (old.refuted, old.refuted_again):
-        if known is not None and (known.by, known.evidence) == (command.by, command.evidence):
+    for known in () if old is None else (old.refuted, old.refuted_again):
+        if known is not None and _same_words(known, command):
             return stands_at(known.position)
+    was_made = old is not None
+    for record in given.prior:
+        event = record.event
+        # Assumed once more it is another assumption; what refuted the one before says nothing of it.
+        if old is not None and record.position < old.position:
+            continue
+        was_made = was_made or isinstance(event, AssumptionMade | AssumptionRefuted)
+        if isinstance(event, AssumptionRefuted) and _same_words(event, command):
+            return stands_at(record.position)
+    if not was_made:
+        return not_open("assumption", command.id)
     return admitted(stated(AssumptionRefuted, command))
+
+
+def _same_words(known: Refutation | AssumptionRefuted, command: RefuteAssumption) -> bool:
+    return (known.by, known.evidence) == (command.by, command.evidence)
+
+
+def to_look_up(contract: Contract, command: RefuteAssumption) -> bool:
+    """Tell whether only the store knows if an assumption was made, or if this evidence was heard."""
+    old = by_id(contract.assumptions, command.id)
+    # The contract keeps the first and the last of what refuted an assumption.
+    return old is None or old.refuted_again is not None

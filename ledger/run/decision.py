@@ -32,8 +32,9 @@ class Given(NamedTuple):
     """Id of the run (or source) the command speaks to."""
     incarnation: int | None = None
     """Incarnation the caller belongs to; requests of an older one are fenced. None: the present one."""
-    prior: Record | None = None
-    """The newest event under the command's key that the contract no longer holds, if the store has one."""
+    prior: tuple[Record, ...] = ()
+    """What the store holds under the command's key, where the contract cannot tell: the newest few, oldest
+    first."""
     sources: Mapping[str, SourceState] = _NOTHING
     """Source streams the command names, as they stand."""
     earlier: tuple[Event, ...] = ()

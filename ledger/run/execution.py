@@ -64,11 +64,11 @@ def say(contract: Contract, command: RecordMessage, given: Given) -> Decision:
         return (
             stands_at(old.position) if states(old, event) else id_in_use("message", command.id, old.position)
         )
-    prior = given.prior
-    if prior is not None and isinstance(prior.event, MessageRecorded):
-        if prior.event == event:
-            return stands_at(prior.position)
-        return id_in_use("message", command.id, prior.position)
+    for prior in reversed(given.prior):
+        if isinstance(prior.event, MessageRecorded):
+            if prior.event == event:
+                return stands_at(prior.position)
+            return id_in_use("message", command.id, prior.position)
     return admitted(event)
 
 

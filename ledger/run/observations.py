@@ -5,7 +5,7 @@ from __future__ import annotations
 from ledger.commands import InvalidateObservation, RecordObservation
 from ledger.events import ObservationInvalidated, ObservationRecorded
 from ledger.record import Record
-from ledger.run.contract import Contract, Observation, states
+from ledger.run.contract import WINDOW, Contract, Observation, states
 from ledger.run.decision import Decision, Given, admitted, not_open, stands_at, stated
 from ledger.run.fold import Changes, brief, placed, replaced, without
 
@@ -41,24 +41,44 @@ def _seen_before(event: ObservationRecorded, old: Observation) -> bool:
 
 
 def record(contract: Contract, command: RecordObservation, given: Given) -> Decision:
-    """Told twice at the same moment it is one observation."""
+    """Told twice it is one observation, also when a newer one was told between."""
     event = stated(ObservationRecorded, command)
     old = find(contract, command.key)
     if old is not None and states(old, event.with_fields({"value": brief(event.value)})):
         return stands_at(old.position)
-    prior = given.prior
-    if prior is not None and prior.event == event:
-        return stands_at(prior.position)
+    for prior in given.prior:
+        if prior.event == event:
+            return stands_at(prior.position)
     return admitted(event)
 
 
 def invalidate(contract: Contract, command: InvalidateObservation, given: Given) -> Decision:
+    """An invalidation speaks of what was seen last; the same reason given again for that is a repeat."""
     old = find(contract, command.key)
-    known = old is not None or (
-        given.prior is not None and isinstance(given.prior.event, ObservationRecorded)
-    )
-    if not known:
-        return not_open("observation", command.key)
-    if old is not None and old.invalidated_at is not None and old.invalidated == command.reason:
-        return stands_at(old.invalidated_at)
-    return admitted(stated(ObservationInvalidated, command))
+    if old is not None:
+        if old.invalidated_at is not None and old.invalidated == command.reason:
+            return stands_at(old.invalidated_at)
+        return admitted(stated(ObservationInvalidated, command))
+    for prior in reversed(given.prior):
+        event = prior.event
+        if isinstance(event, ObservationInvalidated) and event.reason == command.reason:
+            return stands_at(prior.position)
+        if isinstance(event, ObservationRecorded):
+            return admitted(stated(ObservationInvalidated, command))
+    return not_open("observation", command.key)
+
+
+def to_look_up(contract: Contract, command: RecordObservation | InvalidateObservation) -> bool:
+    """Tell whether only the store knows if this was told before."""
+    old = find(contract, command.key)
+    if old is None:
+        return has_let_go(contract)
+    if not isinstance(command, RecordObservation) or old.observed_at is None:
+        return False
+    # The contract keeps what was seen last; what was seen before may have been told before, too.
+    return command.observed_at <= old.observed_at
+
+
+def has_let_go(contract: Contract) -> bool:
+    """Tell whether the run may have made observations that the contract no longer holds."""
+    return len(contract.observations) >= WINDOW

@@ -6,6 +6,7 @@ import pytest
 
 from ledger import events as e
 from ledger.commands import MakeAssumption, RefuteAssumption
+from ledger.run.assumptions import to_look_up
 from ledger.testing import given
 from ledger.values import ErrorSaid, Step
 from tests.run import examples as x
@@ -43,6 +44,51 @@ def test_what_was_never_assumed_cannot_be_refuted() -> None:
     given(x.opened()).when(RefuteAssumption(id="in-stock", evidence="an empty shelf")).then_refused(
         "not_open"
     )
+
+
+def refute(evidence: str, by: str | None = None) -> RefuteAssumption:
+    return RefuteAssumption(id="in-stock", evidence=evidence, by=by)
+
+
+def test_evidence_is_heard_after_the_contract_let_go_and_told_again_a_repeat() -> None:
+    gone = given(x.opened(), MADE, REFUTED)
+    assert gone.contract.assumptions == ()
+    gone.when(refute("an empty shelf", "human:lee"), prior=gone.records[1:]).then_stands_at(3)
+    new = e.AssumptionRefuted(id="in-stock", evidence="the camera")
+    more = gone.when(refute("the camera"), prior=gone.records[1:]).then(new)
+    assert more.contract.assumptions == ()
+    more.when(refute("the camera"), prior=more.records[1:]).then_stands_at(4)
+    more.when(refute("an empty shelf", "human:lee"), prior=more.records[1:]).then_stands_at(3)
+
+
+@pytest.mark.parametrize("stopped", [x.SUSPENDED, x.HELD, x.CLOSED, x.RESUMED], ids=lambda one: one.name)
+def test_late_evidence_is_heard_whatever_became_of_the_run_and_of_its_writer(stopped: e.Event) -> None:
+    gone = given(x.opened(), MADE, REFUTED, stopped)
+    for writer in ("agent:refunds", "human:kim"):
+        gone.by(writer).when(refute("the camera"), incarnation=1, prior=gone.records[1:3]).then(
+            e.AssumptionRefuted(id="in-stock", evidence="the camera")
+        )
+
+
+def test_evidence_of_before_says_nothing_of_what_is_assumed_once_more() -> None:
+    again = given(x.opened(), MADE, REFUTED, MADE)
+    assert to_look_up(given(x.opened(), MADE, REFUTED).contract, refute("the camera"))
+    assert not to_look_up(again.contract, refute("the camera"))
+    again.when(refute("an empty shelf", "human:lee"), prior=again.records[1:]).then(REFUTED)
+
+
+def test_evidence_between_the_first_and_the_last_is_looked_up() -> None:
+    history = given(x.opened(rests_on=RESTS), MADE, REFUTED)
+    assert not to_look_up(history.contract, refute("a"))
+    for evidence in ("a", "b", "c"):
+        history = history.also(e.AssumptionRefuted(id="in-stock", evidence=evidence))
+    assert to_look_up(history.contract, refute("b"))
+    history.when(refute("b"), prior=history.records[1:]).then_stands_at(5)
+
+
+def test_what_else_the_store_holds_is_no_sign_of_an_assumption() -> None:
+    history = given(x.opened(), x.observed("in-stock"))
+    history.when(refute("the camera"), prior=history.records[1:]).then_refused("not_open")
 
 
 def test_a_refutation_told_again_is_a_repeat_and_more_evidence_is_recorded() -> None:

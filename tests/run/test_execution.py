@@ -62,10 +62,10 @@ def test_a_message_that_left_the_window_is_still_known_to_the_store() -> None:
     said = given(x.opened(), x.message())
     elsewhere = given(x.opened())
     command = RecordMessage(content=x.SAID, id="m-1", role="user")
-    elsewhere.when(command, prior=said.records[1]).then_stands_at(2)
+    elsewhere.when(command, prior=said.records[1:2]).then_stands_at(2)
     other = command.model_copy(update={"content": OTHER})
-    elsewhere.when(other, prior=said.records[1]).then_refused("id_in_use", position=2)
-    elsewhere.when(command, prior=said.records[0]).then(x.message())
+    elsewhere.when(other, prior=said.records[1:2]).then_refused("id_in_use", position=2)
+    elsewhere.when(command, prior=said.records[:1]).then(x.message())
 
 
 def test_the_window_holds_the_last_64_messages_and_all_are_counted() -> None:

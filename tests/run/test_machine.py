@@ -23,7 +23,6 @@ from tests.strategies import FEW, NOON, command, commands, event
 
 ENDING = (
     c.DischargeObligation,
-    c.RefuteAssumption,
     c.RevokeAuthority,
     c.TransferObligation,
     c.WaiveObligation,
@@ -174,18 +173,17 @@ def keeps_to_what_is_declared(decided: Decided[Contract | None] | Decided[Source
         assert bool(decision.events) == (decision.position is None)
 
 
-def prior(run: History[Contract | None], one: c.Command) -> Record | None:
-    """Find the newest event under a command's key, as a store would."""
+def prior(run: History[Contract | None], one: c.Command) -> tuple[Record, ...]:
+    """Find the events under a command's key, as a store would."""
     if isinstance(one, c.RecordMessage):
         field, value = ("message", "id"), one.id
     elif isinstance(one, c.RecordObservation | c.InvalidateObservation):
         field, value = ("observation", "key"), one.key
+    elif isinstance(one, c.RefuteAssumption):
+        field, value = ("assumption", "id"), one.id
     else:
-        return None
-    found = (
-        r for r in reversed(run.records) if r.event.keyed_by == field and getattr(r.event, field[1]) == value
-    )
-    return next(found, None)
+        return ()
+    return tuple(r for r in run.records if r.event.keyed_by == field and getattr(r.event, field[1]) == value)
 
 
 def still_open(told: list[e.Event], opens: type[e.Event], ends: tuple[type[e.Event], ...]) -> set[str]:

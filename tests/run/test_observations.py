@@ -10,6 +10,7 @@ import pytest
 from ledger import events as e
 from ledger.commands import InvalidateObservation, RecordObservation
 from ledger.run.contract import WINDOW, Contract
+from ledger.run.observations import to_look_up
 from ledger.testing import START, History, given
 from ledger.values import Payload, Step
 from tests.run import examples as x
@@ -77,10 +78,36 @@ def test_what_nobody_dated_is_replaced_by_whatever_comes() -> None:
 def test_one_that_left_the_contract_is_still_a_repeat_when_the_store_knows_it() -> None:
     history = given(x.opened(), x.observed())
     empty = given(x.opened())
-    empty.when(RECORD, prior=history.records[1]).then_stands_at(2)
-    empty.when(RECORD.model_copy(update={"value": LONG}), prior=history.records[1]).then(
+    empty.when(RECORD, prior=history.records[1:2]).then_stands_at(2)
+    empty.when(RECORD.model_copy(update={"value": LONG}), prior=history.records[1:2]).then(
         x.observed(value=LONG)
     )
+
+
+def test_one_told_late_is_recorded_once_whatever_was_told_since() -> None:
+    early = RECORD.model_copy(update={"observed_at": START - x.HOUR})
+    late = x.observed(observed_at=START - x.HOUR)
+    history = given(x.opened(), x.observed()).when(early).then(late)
+    history = history.also(x.observed(observed_at=START + x.HOUR))
+    history.when(early, prior=history.records[1:]).then_stands_at(3)
+    history.when(RECORD, prior=history.records[1:]).then_stands_at(2)
+    other = early.model_copy(update={"value": LONG})
+    history.when(other, prior=history.records[1:]).then(x.observed(observed_at=START - x.HOUR, value=LONG))
+
+
+def test_the_store_is_asked_only_for_what_the_contract_cannot_tell() -> None:
+    few = given(x.opened(), x.observed()).contract
+    gone = InvalidateObservation(key="unseen", reason="r")
+    for hours, asked in [(-1, True), (0, True), (1, False)]:
+        command = RECORD.model_copy(update={"observed_at": START + hours * x.HOUR})
+        assert to_look_up(few, command) is asked
+    assert not to_look_up(few, RECORD.model_copy(update={"key": "unseen"}))
+    assert not to_look_up(few, gone)
+    assert not to_look_up(given(x.opened(), x.observed(observed_at=None)).contract, RECORD)
+    full = given(x.opened(), *(x.observed(f"k-{number}") for number in range(WINDOW))).contract
+    assert to_look_up(full, RECORD)
+    assert to_look_up(full, gone)
+    assert not to_look_up(full, InvalidateObservation(key="k-1", reason="r"))
 
 
 def test_a_long_value_is_named_by_its_digest_and_is_still_a_repeat() -> None:
@@ -113,12 +140,26 @@ def test_an_invalidated_observation_says_why_and_is_not_revived_by_its_own_repor
 def test_what_was_never_seen_cannot_be_invalidated() -> None:
     command = InvalidateObservation(key="stock", reason="miscounted")
     given(x.opened()).when(command).then_refused("not_open")
-    prior = given(x.opened(), x.observed()).records[1]
+    prior = given(x.opened(), x.observed()).records[1:]
     given(x.opened()).when(command, prior=prior).then(
         e.ObservationInvalidated(key="stock", reason="miscounted")
     )
-    wrong = given(x.opened(), x.message()).records[1]
+    wrong = given(x.opened(), x.message()).records[1:]
     given(x.opened()).when(command, prior=wrong).then_refused("not_open")
+
+
+def test_an_invalidation_of_what_left_the_contract_is_a_repeat_until_it_is_seen_again() -> None:
+    command = InvalidateObservation(key="stock", reason="miscounted")
+    event = e.ObservationInvalidated(key="stock", reason="miscounted")
+    elsewhere = given(x.opened())
+    told = given(x.opened(), x.observed(), event)
+    elsewhere.when(command, prior=told.records[1:]).then_stands_at(3)
+    elsewhere.when(command.model_copy(update={"reason": "stolen"}), prior=told.records[1:]).then(
+        e.ObservationInvalidated(key="stock", reason="stolen")
+    )
+    elsewhere.when(RECORD, prior=told.records[1:]).then_stands_at(2)
+    again = told.also(x.observed(observed_at=START + x.HOUR))
+    elsewhere.when(command, prior=again.records[1:]).then(event)
 
 
 def test_invalidating_what_the_contract_no_longer_holds_changes_nothing() -> None:

@@ -5,24 +5,31 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ledger.canonical import invalid
 from ledger.stores.base import FullStore
 
+if TYPE_CHECKING:
+    from ledger.stores.postgres.store import PostgresStore
+
 log = logging.getLogger("ledger")
 
 MEMORY = ":memory:"
+ADDRESSES = f"an address is a file path (SQLite), postgresql://… or {MEMORY}"
 
 
 def open_store(
     url: str | Path, *, busy_seconds: float = 10.0, create: bool = True, unsafe: bool = False
 ) -> FullStore:
-    """Open the store behind an address: a file path (SQLite), or `:memory:`.
+    """Open the store behind an address: a file path (SQLite), `postgresql://…`, or `:memory:`.
 
     Raises:
-        InvalidInput: the address names neither.
+        InvalidInput: the address names none of them, or PostgreSQL's driver is not installed.
         SchemaMismatch, UnsafeStore, StoreUnavailable: see `ledger.open_ledger`.
     """
+    if is_postgres(url):
+        return _postgres_store()(str(url), busy_seconds=busy_seconds, create=create, unsafe=unsafe)
     path = file_of(url)
     if path is None:
         from ledger.stores.memory import MemoryStore
@@ -34,6 +41,11 @@ def open_store(
     return SQLiteStore(path, busy_seconds=busy_seconds, create=create, unsafe=unsafe)
 
 
+def is_postgres(url: str | Path) -> bool:
+    """Tell whether an address names a PostgreSQL database."""
+    return isinstance(url, str) and url.startswith(("postgresql://", "postgres://"))
+
+
 def file_of(url: str | Path) -> Path | None:
     """Return the SQLite file an address names; None: it names memory.
 
@@ -41,15 +53,26 @@ def file_of(url: str | Path) -> Path | None:
         InvalidInput: it names neither.
     """
     if not isinstance(url, str | Path):
-        raise invalid("url", f"an address is a file path (SQLite) or {MEMORY}, not {url!r:.50}")
+        raise invalid("url", f"{ADDRESSES}, not {url!r:.50}")
+    if is_postgres(url):
+        raise invalid("url", "this names a PostgreSQL database; only a file is looked at here")
     address = str(url)
     if address == MEMORY:
         return None
     scheme = re.match(r"([a-z][a-z0-9+]*):/", address)
     if scheme is not None:
         if scheme[1] != "sqlite":
-            raise invalid("url", f"{scheme[1]} is not supported; give a file path (SQLite) or {MEMORY}")
+            raise invalid("url", f"{scheme[1]} is not supported; {ADDRESSES}")
         address = re.sub(r"^sqlite:/(//)?", "", address)
     if not address.strip():
-        raise invalid("url", "an address is a file path (SQLite) or :memory:")
+        raise invalid("url", ADDRESSES)
     return Path(address)
+
+
+def _postgres_store() -> type[PostgresStore]:
+    try:
+        from ledger.stores.postgres.store import PostgresStore
+    except ImportError as error:
+        advice = "PostgreSQL needs its driver: install intent-ledger[postgres]"
+        raise invalid("url", f"{advice} ({error})") from error
+    return PostgresStore

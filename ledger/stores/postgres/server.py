@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import InsufficientPrivilege
 
-from ledger.canonical import invalid
-from ledger.errors import UnsafeStore
+from ledger.errors import SchemaMismatch, UnsafeStore
+from ledger.stores.postgres.address import parse
 from ledger.stores.postgres.errors import DRIVER_ERRORS, translate, unavailable, unreachable
-from ledger.stores.postgres.schema import DEFAULT_SCHEMA, migrate, recognise, statements
+from ledger.stores.postgres.schema import DEFAULT_SCHEMA, migrate, recognise, statements, supported_version
 from ledger.stores.postgres.session import ADAPTERS, Session
 
 Connect = Callable[[Mapping[str, Any]], psycopg.Connection[Any]]
@@ -68,15 +68,32 @@ class Server:
         session = self._open()
         try:
             self._check(session, writes=True)
-            if create:
-                migrate(session, self.schema, self.where)
-            elif recognise(session, self.schema, self.where) == 0:
+            found = recognise(session, self.schema, self.where)
+            if found == 0 and not create:
                 raise unavailable(self.where, "missing", "there is no ledger in this schema")
+            if found < supported_version():
+                self._migrate(session, found)
             self._raise_epoch(session)
         except DRIVER_ERRORS as error:
             raise translate(error, self.where) from error
         finally:
             session.close()
+
+    def _migrate(self, session: Session, found: int) -> None:
+        try:
+            migrate(session, self.schema, self.where)
+        except InsufficientPrivilege as error:
+            if found:
+                raise SchemaMismatch(
+                    f"{self.where} has schema {found}, this program needs {supported_version()}: stop older "
+                    "programs, then let the owner of the schema run intent-ledger migrate",
+                    found=found,
+                    supported=supported_version(),
+                ) from error
+            advice = "this role may not create the schema: let its owner run intent-ledger migrate, or grant "
+            raise unavailable(
+                self.where, "no_privilege", f"{advice}CREATE on the database ({error})"
+            ) from error
 
     def writer(self) -> Session:
         """Open a connection whose commits are on the server's disk when they return."""
@@ -172,15 +189,12 @@ def connect_to(parameters: Mapping[str, Any]) -> psycopg.Connection[Any]:
 
 
 def parameters_of(url: str) -> dict[str, Any]:
-    """Split an address into libpq's parameters.
+    """Return what libpq takes of an address.
 
     Raises:
         InvalidInput: it is malformed.
     """
-    try:
-        return dict(conninfo_to_dict(url))
-    except psycopg.Error as error:
-        raise invalid("url", f"not an address of PostgreSQL: {error}") from error
+    return parse(url).parameters
 
 
 _DEFAULTS: Mapping[str, Any] = {

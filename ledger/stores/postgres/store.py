@@ -26,12 +26,13 @@ from ledger.stores.base import (
     size,
 )
 from ledger.stores.commit import Group
+from ledger.stores.postgres.address import check_schema, parse
 from ledger.stores.postgres.errors import named, unavailable
 from ledger.stores.postgres.holders import holders_of_transaction
 from ledger.stores.postgres.plans import check_size
 from ledger.stores.postgres.pool import Pool
 from ledger.stores.postgres.schema import DEFAULT_SCHEMA
-from ledger.stores.postgres.server import Connect, Server, parameters_of
+from ledger.stores.postgres.server import Connect, Server
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.stall import Progress, Stall
 from ledger.stores.postgres.writer import Writer
@@ -44,6 +45,8 @@ _SIDE_CONNECTIONS = 2
 class PostgresStore:
     """Keeps the ledger in a schema of a PostgreSQL database.
 
+    The URL is one of libpq's; `schema` and `prepare_threshold` may stand in its query and count first.
+
     `busy_seconds` is how long an append waits for a lock that somebody holds, and any call for a server that
     is away. `poll_seconds` is how soon `wait` notices what another process appended, `stall_seconds` after
     which time it reports a transaction that holds followers back. `max_readers` connections read at most.
@@ -51,6 +54,7 @@ class PostgresStore:
     statements nor settings, which the role must have instead (its `lock_timeout`, `statement_timeout`).
 
     Raises:
+        InvalidInput: the address is malformed.
         StoreUnavailable: the server cannot be reached or used; `reason` says why, as a stable word.
         SchemaMismatch: a newer program has migrated it.
         UnsafeStore: an acknowledged append could be lost there, and `unsafe` is not set.
@@ -70,8 +74,13 @@ class PostgresStore:
         max_readers: int = 8,
         max_waiting: int = 8192,
     ) -> None:
+        address = parse(url)
         self._server = Server(
-            parameters_of(url), schema, unsafe, busy_seconds, prepares=prepare_threshold is not None
+            address.parameters,
+            check_schema(address.options.get("schema", schema)),
+            unsafe,
+            busy_seconds,
+            prepares=address.options.get("prepare_threshold", prepare_threshold) is not None,
         )
         self._poll_seconds = poll_seconds
         self._stall_seconds = stall_seconds

@@ -1,7 +1,7 @@
 """Read what `sql/` holds: named queries and numbered migrations, as text.
 
 A query file is a row of `-- name: …` headings, each followed by its explanation and one statement. A
-migration is `NNNN_name.sql`; its number is the schema version it leads to.
+migration is `NNNN_name.sql`; its number is the schema version it leads to. Other scripts have a name alone.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Migration(NamedTuple):
 
 
 @cache
-def queries(dialect: str) -> Mapping[str, str]:
+def queries(dialect: str, file: str = "queries") -> Mapping[str, str]:
     """Read the named queries of a dialect, without their comments."""
-    parts = _HEADING.split((_folder(dialect) / "queries.sql").read_text("utf-8"))
+    parts = _HEADING.split(script(dialect, file))
     named = zip(parts[1::2], parts[2::2], strict=True)
     return MappingProxyType({name: _statement(text) for name, text in named})
 
@@ -42,6 +42,12 @@ def migrations(dialect: str) -> tuple[Migration, ...]:
     return tuple(
         sorted(Migration(int(name[1]), name[2], file.read_text("utf-8")) for name, file in files if name)
     )
+
+
+@cache
+def script(dialect: str, name: str) -> str:
+    """Read a script of a dialect that is neither: it may be run at any time."""
+    return (_folder(dialect) / f"{name}.sql").read_text("utf-8")
 
 
 def statements(script: str, complete: Callable[[str], bool]) -> list[str]:

@@ -6,22 +6,13 @@ from psycopg.sql import Identifier
 
 from ledger.errors import SchemaMismatch
 from ledger.stores.postgres.errors import unavailable
+from ledger.stores.postgres.roles import established, grant
 from ledger.stores.postgres.session import Session
-from ledger.stores.scripts import migrations, queries
+from ledger.stores.postgres.template import in_schema
+from ledger.stores.scripts import migrations
 
-DEFAULT_SCHEMA = "intent_ledger"
 LOCK = 0x1ED6E5
 """Held by who migrates, together with a number made of the schema's name."""
-
-
-def statements(schema: str) -> dict[str, str]:
-    """Return the statements of the store, written out for a schema."""
-    return {name: in_schema(text, schema) for name, text in queries("postgres").items()}
-
-
-def in_schema(text: str, schema: str) -> str:
-    """Put the schema's name into a statement or script."""
-    return text.replace("{schema}", Identifier(schema).as_string())
 
 
 def supported_version() -> int:
@@ -79,12 +70,18 @@ def migrate(session: Session, schema: str, where: str) -> None:
         present = recognise(session, schema, where)
         if present == 0 and not _exists(session, schema):
             session.command(in_schema("CREATE SCHEMA {schema}", schema).encode())
+        roles = established(session, schema)
+        if roles is not None:
+            # What is made from here on is the owner's, whoever migrates.
+            session.command(f"SET LOCAL ROLE {Identifier(roles.owner).as_string()}".encode())
         for step in migrations("postgres")[present:]:
             session.command(in_schema(step.script, schema).encode())
             session.connection.execute(
                 in_schema("INSERT INTO {schema}.ledger_migrations VALUES ($1, $2)", schema),
                 (step.version, step.name),
             )
+        if roles is not None:
+            grant(session, schema, roles)
         session.command(b"COMMIT")
     finally:
         session.roll_back()

@@ -31,10 +31,10 @@ from ledger.stores.postgres.errors import named, unavailable
 from ledger.stores.postgres.holders import holders_of_transaction
 from ledger.stores.postgres.plans import check_size
 from ledger.stores.postgres.pool import Pool
-from ledger.stores.postgres.schema import DEFAULT_SCHEMA
 from ledger.stores.postgres.server import Connect, Server
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.stall import Progress, Stall
+from ledger.stores.postgres.template import DEFAULT_SCHEMA
 from ledger.stores.postgres.writer import Writer
 from ledger.stores.wakeup import Wakeup
 

@@ -429,13 +429,11 @@ SELECT current_setting('server_version_num')::bigint, current_setting('server_en
     current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
     pg_is_in_recovery()
 
--- name: epoch_is_behind
--- Whether the epoch was made for another server, or events stand where transaction ids have yet to come.
-SELECT epoch.system_identifier <> server.system_identifier
-    OR epoch.timeline <> left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
-    OR coalesce((SELECT max(gid) >> 20 FROM {schema}.events), 0)
-        >= epoch.epoch + pg_snapshot_xmax(pg_current_snapshot())::text::bigint
-FROM {schema}.epoch, pg_control_system() AS server
+-- name: standing
+-- Whether any tenant is open to this role, and whether the epoch has to be raised and it may.
+SELECT NOT row_security_active($name${schema}.events$name$)
+        OR EXISTS (SELECT FROM {schema}.members WHERE pg_has_role(role, 'USAGE')),
+    {schema}.epoch_is_behind() AND has_function_privilege($name${schema}.raise_epoch()$name$, 'EXECUTE')
 
 -- name: raise_epoch
 SELECT {schema}.raise_epoch()

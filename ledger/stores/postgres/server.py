@@ -12,8 +12,9 @@ from psycopg.errors import InsufficientPrivilege
 from ledger.errors import SchemaMismatch, UnsafeStore
 from ledger.stores.postgres.address import parse
 from ledger.stores.postgres.errors import DRIVER_ERRORS, translate, unavailable, unreachable
-from ledger.stores.postgres.schema import DEFAULT_SCHEMA, migrate, recognise, statements, supported_version
+from ledger.stores.postgres.schema import migrate, recognise, supported_version
 from ledger.stores.postgres.session import ADAPTERS, Session
+from ledger.stores.postgres.template import DEFAULT_SCHEMA, statements
 
 Connect = Callable[[Mapping[str, Any]], psycopg.Connection[Any]]
 """Open a connection by libpq's parameters."""
@@ -65,7 +66,7 @@ class Server:
             SchemaMismatch: a newer program has migrated it.
             UnsafeStore: an acknowledged append could be lost there.
         """
-        session = self._open()
+        session = self.unchecked()
         try:
             self._check(session, writes=True)
             found = recognise(session, self.schema, self.where)
@@ -73,7 +74,7 @@ class Server:
                 raise unavailable(self.where, "missing", "there is no ledger in this schema")
             if found < supported_version():
                 self._migrate(session, found)
-            self._raise_epoch(session)
+            self._enter(session)
         except DRIVER_ERRORS as error:
             raise translate(error, self.where) from error
         finally:
@@ -104,12 +105,11 @@ class Server:
         return self._checked(writes=False)
 
     def _checked(self, *, writes: bool) -> Session:
-        session = self._open()
+        session = self.unchecked()
         whole = False
         try:
-            facts = self._check(session, writes=writes)
-            if not facts.in_recovery:
-                self._raise_epoch(session)
+            self._check(session, writes=writes)
+            self._enter(session)
             whole = True
         except DRIVER_ERRORS as error:
             raise translate(error, self.where) from error
@@ -118,7 +118,8 @@ class Server:
                 session.close()
         return session
 
-    def _open(self) -> Session:
+    def unchecked(self) -> Session:
+        """Open a connection whatever it keeps, to set the ledger up."""
         connect = self.connector or connect_to
         parameters = {**_DEFAULTS, **self.parameters, "client_encoding": "utf8"}
         if self.prepares:
@@ -175,9 +176,17 @@ class Server:
                 )
         return facts
 
-    def _raise_epoch(self, session: Session) -> None:
-        """Keep the global order rising where the ledger came from another server."""
-        if session.fetch("epoch_is_behind")[0][0]:
+    def _enter(self, session: Session) -> None:
+        """Keep the global order rising where the ledger came from another server, if this role may.
+
+        Raises:
+            StoreUnavailable: no tenant is open to this role, to which the ledger would seem empty.
+        """
+        admitted, behind = session.fetch("standing")[0]
+        if not admitted:
+            advice = "no tenant is open to this role: make it a member of one that has some"
+            raise unavailable(self.where, "no_tenant", advice)
+        if behind:
             session.fetch("raise_epoch")
 
 

@@ -45,9 +45,15 @@ def pack_report(value: Any, kind: str) -> Packed:
     try:
         return pack(value, kind)
     except InvalidInput as error:
-        name = type(value).__name__.encode("ascii", "backslashreplace").decode()[:200] or "unnamed"
+        name, digest = described(value)
         log.warning("%s, so a %s is recorded by its type and a digest only", error, name)
-        return Packed(Payload(digest=hashlib.sha256(_words(value)).hexdigest(), type=name))
+        return Packed(Payload(digest=digest, type=name))
+
+
+def described(value: object) -> tuple[str, str]:
+    """Name the type of a value that is not JSON, and digest what it says of itself."""
+    name = type(value).__name__.encode("ascii", "backslashreplace").decode()[:200] or "unnamed"
+    return name, hashlib.sha256(_words(value)).hexdigest()
 
 
 def _words(value: Any) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import ValidationError
 
 from ledger import commands as c
+from ledger.application.mending import mended
 from ledger.application.payloads import Packed, pack, pack_content, pack_report
 from ledger.application.statements import Context
 from ledger.canonical import canonical_text, invalid
@@ -92,9 +93,13 @@ class RunSayings(ABC, Generic[R]):
         """
         if not isinstance(command, c.Command):
             raise invalid("command", f"{command!r:.50} is not a command of ledger.commands")
+        fit = mended(type(command), command.__dict__)
+        if fit.fields is not command.__dict__:
+            command = command.with_fields(fit.fields)
         context = replace(
             self._context,
             about=command.about,
+            blobs=fit.blobs,
             causation=causation,
             checked=False,
             correlation=correlation or self._context.correlation,
@@ -102,8 +107,10 @@ class RunSayings(ABC, Generic[R]):
         return self._do(command, context, expected, again)
 
     def _say(self, kind: C, *, blobs: Packed | None = None, **fields: Any) -> R:
-        context = self._context if blobs is None else replace(self._context, blobs=blobs.blobs)
-        return self._do(build(kind, **fields), context, None, None)
+        fit = mended(kind, fields)
+        contents = fit.blobs if blobs is None else (*blobs.blobs, *fit.blobs)
+        context = replace(self._context, blobs=contents) if contents else self._context
+        return self._do(build(kind, **fit.fields), context, None, None)
 
     # --- goal and plan ---------------------------------------------------------------------------
 
@@ -175,7 +182,14 @@ class RunSayings(ABC, Generic[R]):
         return self._say(c.MakeAssumption, id=id, text=text, rests_on=several("rests_on", rests_on), by=by)
 
     def refute(self, id: str, *, evidence: str, by: str | None = None) -> R:
-        """Report that an assumption is wrong."""
+        """Report that an assumption is wrong; it is heard also after the assumption was let go.
+
+        Evidence that no record can hold (too long, no Unicode text, no text at all) is shortened or written
+        as text there, and kept whole as content where it was too long; the log `ledger` warns of it.
+
+        Raises:
+            NotOpen: this run never assumed that.
+        """
         return self._say(c.RefuteAssumption, id=id, evidence=evidence, by=by)
 
     def promise(self, id: str, text: str, *, owed_to: str, due: datetime | None = None) -> R:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
 from ledger import commands as c
+from ledger.application.mending import mended
 from ledger.application.sayings import build, several
 from ledger.application.statements import Context, Stated
 from ledger.application.turns import Turns
@@ -70,11 +71,14 @@ class SourceSayings(ABC, Generic[R]):
     def withdraw(self, id: str, *, reason: str, by: str) -> R:
         """Withdraw one constraint: one event, which every run that relies on it will meet.
 
+        A reason too long for a record is shortened and named by its digest.
+
         Raises:
             NotOpen: the source does not publish this id.
             AuthorityExceeded: `by` is not an owner.
         """
-        return self._do(build(c.WithdrawAtSource, id=id, reason=reason, by=by))
+        fit = mended(c.WithdrawAtSource, {"id": id, "reason": reason, "by": by})
+        return self._do(build(c.WithdrawAtSource, **fit.fields))
 
 
 class SourceHandle(SourceSayings[Stated]):

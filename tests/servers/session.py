@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import socket
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,6 +43,7 @@ class Session:
 
 
 _folders: list[Path] = []
+_closers: list[Callable[[], None]] = []
 
 
 def join(folder: Path) -> None:
@@ -49,7 +51,15 @@ def join(folder: Path) -> None:
     _folders.append(folder)
 
 
+def before_leaving(close: Callable[[], None]) -> None:
+    """Close something of this process when it leaves the session."""
+    _closers.append(close)
+
+
 def leave() -> None:
+    """Close what this process has started for itself, and belong to the session no more."""
+    while _closers:
+        _closers.pop()()
     _folders.pop()
 
 

@@ -18,18 +18,24 @@ from ledger.stores.memory import MemoryStore
 from ledger.stores.postgres.store import PostgresStore
 from ledger.stores.sqlite import SQLiteStore
 from tests.servers import cluster
+from tests.stores.pooled import pooled
 
 
 def postgres(kind: str, folder: Path) -> PostgresStore:
     """Open a store in a schema of the shared server that belongs to a folder."""
-    name = sha256(str(folder).encode()).hexdigest()[:16]
-    return PostgresStore(cluster.shared(kind).url(), schema=f"suite_{name}")
+    return PostgresStore(cluster.shared(kind).url(), schema=schema_of(folder))
+
+
+def schema_of(folder: Path) -> str:
+    """Name the schema that belongs to a folder."""
+    return f"suite_{sha256(str(folder).encode()).hexdigest()[:16]}"
 
 
 KINDS: dict[str, Callable[[Path], FullStore]] = {
     "memory": lambda folder: MemoryStore(),
     "sqlite": lambda folder: SQLiteStore(folder / "ledger.db"),
     **{kind: partial(postgres, kind) for kind in cluster.kinds()},
+    "pgbouncer": lambda folder: pooled(schema_of(folder)),
 }
 
 DURABLE = tuple(kind for kind in KINDS if kind != "memory")

@@ -9,12 +9,12 @@ Bytes that are stored are never written again: a reader that needs them passes t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
 from pydantic import ValidationError
 
+from ledger.cutting import actor_of, cut, subjects, terms_of, text
 from ledger.errors import InvalidInput, UnknownEventName
 from ledger.events import EVENTS, EffectIntended, EffectStarted, Event
 from ledger.record import (
@@ -29,7 +29,7 @@ from ledger.record import (
     undecodable,
     write,
 )
-from ledger.values import Actor, read_time
+from ledger.values import read_time
 
 
 def encode(event: Event, envelope: Envelope, *, checked: bool = False) -> Row:
@@ -48,7 +48,7 @@ def encode(event: Event, envelope: Envelope, *, checked: bool = False) -> Row:
         raise InvalidInput(
             f"{kind.__name__} is not an event of the ledger", path="event", reason="not registered"
         )
-    data = kind.__pydantic_serializer__.to_json(event, exclude_none=True, warnings="none")
+    data = kind.__pydantic_serializer__.to_json(event, exclude_none=True, warnings=False)
     if not checked:
         try:
             # Models can be copied and put together without being checked: what no reader could read again is
@@ -73,6 +73,14 @@ def decode(record: bytes, hash: bytes, *, run: str, position: int, tenant: str |
     # A database that was tampered with may hold text where bytes were written.
     if type(record) is not bytes or digest(record) != hash:
         raise broken(run, position, "the record does not have the stored hash")
+    found = cut(record, hash, run, position) or _read(record, hash, run, position)
+    if tenant is not None and found.tenant != tenant:
+        raise broken(run, position, f"the record says it is of tenant {found.tenant!r}, not of {tenant!r}")
+    return found
+
+
+def _read(record: bytes, hash: bytes, run: str, position: int) -> Record:
+    """Decode a record from its fields, however they are spelt, or say what is wrong with it."""
     fields = parse(record, run=run, position=position)
     try:
         given = _required(fields)
@@ -88,16 +96,13 @@ def decode(record: bytes, hash: bytes, *, run: str, position: int, tenant: str |
                 version=version,
             )
         event = kind.__pydantic_validator__.validate_python(data)
-        moment, before, who = read_time(at), _read_hash(prev), _actor_of(actor)
+        moment, before, who = read_time(at), _read_hash(prev), actor_of(actor)
     except ValidationError as error:
         raise undecodable(run, position, ": ".join(_first_fault(error, "data"))) from None
     except (KeyError, TypeError, ValueError) as error:
         raise undecodable(run, position, f"a field is missing or malformed: {error}") from None
     if stream != run or place != position:
         raise broken(run, position, f"the record says it is {stream!r} at position {place}")
-    if tenant is not None and owner != tenant:
-        raise broken(run, position, f"the record says it is of tenant {owner!r}, not of {tenant!r}")
-    # Positional, in the order of the fields: half the time of naming them.
     return Record(owner, stream, place, hash, before, id, name, version, moment, who, *more, event)
 
 
@@ -223,24 +228,16 @@ def _optional(fields: dict[str, Any]) -> _More:
     causation = correlation = terms = None
     about: tuple[str, ...] = ()
     if "causation" in fields:
-        causation = _text(fields["causation"])
+        causation = text(fields["causation"])
     if "correlation" in fields:
-        correlation = _text(fields["correlation"])
+        correlation = text(fields["correlation"])
     if "terms" in fields:
-        terms = _terms_mark(**fields["terms"])
+        terms = terms_of(fields["terms"])
     if "about" in fields:
-        if type(fields["about"]) is not list:
-            raise TypeError("about is a list")
-        about = tuple(map(_text, fields["about"]))
+        about = subjects(fields["about"])
     if "sealed" in fields and type(fields["sealed"]) is not dict:
         raise TypeError("sealed is an object")
     return causation, correlation, terms, about
-
-
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError(f"{value!r:.50} is not text")
-    return value
 
 
 def _read_hash(text: str) -> bytes:
@@ -248,21 +245,3 @@ def _read_hash(text: str) -> bytes:
     if len(hash) != 32 or len(text) != 64:
         raise ValueError("prev is 64 hexadecimal digits")
     return hash
-
-
-# The same few actors and terms surround thousands of events.
-
-
-@lru_cache(maxsize=1024)
-def _terms_mark(**fields: Any) -> TermsMark:
-    return TermsMark(**fields)
-
-
-@lru_cache(maxsize=1024)
-def _actor(**fields: Any) -> Actor:
-    return Actor(**fields)
-
-
-def _actor_of(fields: dict[str, Any]) -> Actor:
-    fields["on_behalf_of"] = tuple(fields["on_behalf_of"])
-    return _actor(**fields)

@@ -42,7 +42,7 @@ MAX_STREAM_LENGTH = 250
 ZERO_HASH = bytes(32)
 """`prev` of the first event of a stream."""
 
-_DOMAIN = b"intent-ledger.event.v1\n"
+_DOMAIN_READ = hashlib.sha256(b"intent-ledger.event.v1\n")
 
 
 class TermsMark(Value):
@@ -122,7 +122,9 @@ class Envelope(NamedTuple):
 
 def digest(record: bytes) -> bytes:
     """Hash the bytes of a record."""
-    return hashlib.sha256(_DOMAIN + record).digest()
+    hash = _DOMAIN_READ.copy()
+    hash.update(record)
+    return hash.digest()
 
 
 def short_digest(*parts: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import AfterValidator, Strict, StringConstraints, WithJsonSchema
@@ -92,11 +93,17 @@ Id = Annotated[str, Strict(), AfterValidator(check_id), _schema()]
 RunId = Annotated[Id, AfterValidator(_run_id), _schema(r"^[^$]")]
 """The id of a run; it may not start with `$`."""
 
-Party = Annotated[str, Strict(), AfterValidator(_party), _schema(r"^[a-z][a-z0-9_.-]*:.")]
+# The same few parties stand in thousands of events; a check that raises is not kept.
+Party = Annotated[
+    str, Strict(), AfterValidator(lru_cache(maxsize=1024)(_party)), _schema(r"^[a-z][a-z0-9_.-]*:.")
+]
 """Somebody or something named by others, as `kind:name` with any kind: `human:kim`, `customer:17`."""
 
 Principal = Annotated[
-    str, Strict(), AfterValidator(_principal), _schema(rf"^({'|'.join(PRINCIPAL_KINDS)}):.")
+    str,
+    Strict(),
+    AfterValidator(lru_cache(maxsize=1024)(_principal)),
+    _schema(rf"^({'|'.join(PRINCIPAL_KINDS)}):."),
 ]
 """Who can act: a party of kind human, agent or service."""
 

@@ -35,7 +35,12 @@ def write_time(moment: datetime) -> str:
     Raises:
         ValueError: `utc` refuses it.
     """
-    return utc(moment).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    at = utc(moment)
+    return _WRITTEN % (at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond)
+
+
+# Half the time of isoformat, which asks the zone for an offset that would have to go again.
+_WRITTEN = "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ"
 
 
 def read_time(text: str) -> datetime:

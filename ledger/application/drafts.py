@@ -53,9 +53,12 @@ class Draft(Generic[S]):
         at = now if head.at is None or head.at < now else head.at
         rows: list[Row] = []
         records: list[Record] = []
+        folded = 0
         prev, position, size = head.hash, head.position, 0
         for event in events:
             position += 1
+            if event.binds_terms and folded < len(records):
+                state, folded = kind.replay(records[folded:], state), len(records)
             envelope = Envelope(
                 edge.tenant,
                 self._name,
@@ -70,12 +73,13 @@ class Draft(Generic[S]):
                 context.about,
             )
             row = encode(event, envelope, checked=context.checked)
-            record = written(event, envelope, row.hash)
-            state = kind.evolve(state, record)
             rows.append(row)
-            records.append(record)
+            records.append(written(event, envelope, row.hash))
             prev = row.hash
             size += len(row.record)
+        # Thousands of acceptances come in one import, and each changes the terms, which are long then: they
+        # are worked out where an event records them, and at the end.
+        state = kind.replay(records[folded:], state)
         self._rows += rows
         self.records += records
         self.size += size

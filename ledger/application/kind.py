@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
@@ -50,6 +50,8 @@ class Kind(Generic[S]):
 
     head: Callable[[S], Head]
     evolve: Callable[[S, Record], S]
+    replay: Callable[[Iterable[Record], S], S]
+    """Apply several records at once, which leaves out what only a state in between would need."""
     decide: Callable[[S, Command, Given], Decision]
     load: Callable[[Edge, str], Found[S]]
     """Read the state as it is stored."""

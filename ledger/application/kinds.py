@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ledger.application.edge import Edge
@@ -86,6 +87,7 @@ def _run_prior(run: str, contract: Contract | None, command: Command) -> bytes |
 RUN: Kind[Contract | None] = Kind(
     head=_run_head,
     evolve=evolve,
+    replay=replay,
     decide=decide,
     load=load_contract,
     prior=_run_prior,
@@ -112,6 +114,7 @@ def _no_prior(stream: str, state: SourceState, command: Command) -> None:
 SOURCE: Kind[SourceState] = Kind(
     head=_source_head,
     evolve=evolve_source,
+    replay=lambda records, state: reduce(evolve_source, records, state),
     decide=decide_source,
     load=load_source,
     prior=_no_prior,

@@ -151,7 +151,7 @@ class RunSayings(ABC, Generic[R]):
 
         Raises:
             IdInUse: the id is in force with other content and no `change` was named.
-            ContractChanged: the source withdrew or reworded it, or never said it in the revision that is named.
+            ContractChanged: the source withdrew or reworded it, or the revision that is named never said it.
             NotForAgents: an agent would relax what is in force, word it in its own words, take it from its
                 source, or keep old words that its source replaced.
         """

@@ -19,8 +19,10 @@ def damage(storage: Storage, whole: Notes) -> None:
 
 
 def left_behind(reader: Reader, storage: Storage, whole: Notes, known: Collection[str]) -> Iterator[str]:
-    """Note names that are none, and yield streams of which a snapshot is kept and no event."""
-    seen: set[str] = set()
+    """Note names that are none, and yield streams of which a snapshot is kept and no event.
+
+    Who takes one adds it to what is known, so that it comes once.
+    """
     for what, tenant, name in storage.kept():
         proper = (
             type(name) is bytes and len(name) == _DIGEST_BYTES if what == "content" else type(name) is str
@@ -32,9 +34,8 @@ def left_behind(reader: Reader, storage: Storage, whole: Notes, known: Collectio
         if tenant != whole.tenant:
             continue
         whole.expect(Check.STORE, proper, None, "a {} is kept under the name {!r}", what, name)
-        if what != "snapshot" or type(name) is not str or name in known or name in seen:
+        if what != "snapshot" or type(name) is not str or name in known:
             continue
-        seen.add(name)
         # A run that was opened since the streams were listed has its events by now.
         if not reader.read(whole.tenant, name, limit=1):
             yield name

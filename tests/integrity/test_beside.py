@@ -1,14 +1,15 @@
 """What is kept beside the events: claims, snapshots, heads of sources, content."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from ledger.events import EffectStarted
+from ledger.events import EffectStarted, RunOpened
 from ledger.integrity.findings import WHOLE
 from ledger.integrity.reader import Content, Kept
 from ledger.integrity.verify import Check, Standing
-from tests.integrity.book import CONTENT, DIGEST, KEY, POLICY, TENANT, Book, altered, only
+from tests.integrity.book import CONTENT, DIGEST, KEY, POLICY, TENANT, Book, Shelf, altered, only
 from tests.strategies import NOON
 
 
@@ -142,6 +143,18 @@ def test_a_run_of_which_only_a_snapshot_is_left_is_found_among_all(book: Book) -
     book.drop("r-3", 1, 2)
     assert book.verify().standing is Standing.SOUND
     assert (Check.LINKAGE, "r-1", 1) in altered(book.verify(storage=book.shelf()))
+
+
+def test_a_run_that_was_opened_meanwhile_is_not_left_behind(book: Book) -> None:
+    class Late(Shelf):
+        def kept(self) -> Iterable[Kept]:
+            book.add("late", RunOpened(goal="x"))
+            book.save("late", 1)
+            yield from super().kept()
+
+    report = book.verify(storage=Late(book, dense=True))
+    assert report.findings == ()
+    assert "late" not in {stream.stream for stream in report.streams}
 
 
 def test_what_the_database_says_of_its_file_is_a_finding(book: Book) -> None:

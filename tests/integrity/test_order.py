@@ -35,6 +35,35 @@ def test_as_many_but_other_events_are_found(torn: Torn) -> None:
     assert (Check.ORDER, "r-3", None) in altered(torn.verify())
 
 
+def test_another_global_position_in_the_order_than_in_the_stream_is_found(
+    torn: Torn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = torn.end()
+    ordered = torn.tail
+    monkeypatch.setattr(
+        torn,
+        "tail",
+        lambda **named: [row._replace(gid=last + 1) if row.gid == last else row for row in ordered(**named)],
+    )
+    monkeypatch.setattr(torn, "end", lambda: last + 1)
+    assert [check for check, _, _ in altered(torn.verify())] == [Check.ORDER]
+
+
+def test_a_global_position_that_two_streams_share_is_found(book: Book) -> None:
+    book.change("r-3", 1, gid=book.at("r-2", 3).gid)
+    report = book.verify()
+    assert (only(report).check, only(report).stream) == (Check.ORDER, WHOLE)
+
+
+def test_rows_without_a_number_are_walked_once(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = book.end()
+    monkeypatch.setattr(book, "end", lambda: end + 2)
+    for position in (2, 3):
+        book.change("r-2", position, gid="text")
+    report = book.verify(page=1)
+    assert [f.check for f in report.findings if f.stream == WHOLE] == [Check.COLUMNS]
+
+
 def test_a_stream_that_is_not_listed_is_found_in_the_order(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,7 +100,7 @@ def test_a_whole_run_given_to_a_tenant_that_nobody_asks_about_is_found(book: Boo
 
 
 def test_what_other_tenants_say_of_this_one_is_no_alteration(book: Book) -> None:
-    book.add("other", RunOpened(goal='{"tenant":"default"} "default"'), tenant="acme")
+    book.add("other", RunOpened(goal='"tenant":"default"', labels={"tenant": "default"}), tenant="acme")
     records: list[Any] = [b'"default', b'["default"]', None]
     for record in records:
         book.stored.append(book.stored[-1]._replace(gid=len(book.stored) + 1, record=record))
@@ -118,6 +147,21 @@ def test_what_cannot_be_read_as_it_is_stored_is_a_finding(
     report = book.verify()
     assert Check.STORE in {finding.check for finding in report.findings}
     assert report.exit_code == 1
+
+
+def test_a_stream_that_cannot_be_read_hides_no_other(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = book.read
+
+    def fail(tenant: str, stream: str, **named: Any) -> Any:
+        if stream == "r-1":
+            raise IntegrityError("damaged")
+        return read(tenant, stream, **named)
+
+    monkeypatch.setattr(book, "read", fail)
+    for streams in (["r-1"], ["r-1", "r-2"], None):
+        found = altered(book.verify(streams=streams))
+        assert (Check.STORE, "r-1", None) in found
+    assert {s.stream for s in book.verify().streams} == {row.stream for row in book.stored}
 
 
 def test_a_store_that_is_busy_gives_no_verdict(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,13 @@ What `__all__` lists is public; the rest may move.
 """
 
 # Layers, from the bottom: errors, canonical, values, events and commands, record, codec, run (the pure core:
-# decide and evolve), integrity, stores, application, adapters.
+# decide and evolve), integrity, stores, application, aio, adapters.
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ledger.aio import AsyncLedger, AsyncRun, AsyncSourceHandle, open_async_ledger
     from ledger.application.ledger import Ledger
     from ledger.application.opening import open_ledger
     from ledger.application.query import Page, RunQuery, RunSummary
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Actor",
+    "AsyncLedger",
+    "AsyncRun",
+    "AsyncSourceHandle",
     "Change",
     "Contract",
     "Ledger",
@@ -63,12 +67,14 @@ __all__ = [
     "Stated",
     "Step",
     "Verdict",
+    "open_async_ledger",
     "open_ledger",
 ]
 
 # Where each public name lives. A name is imported when it is first asked for, so that a program which only
 # shows its help, or catches our errors, does not wait for what it does not use.
 _HOMES = {
+    "ledger.aio": ("AsyncLedger", "AsyncRun", "AsyncSourceHandle", "open_async_ledger"),
     "ledger.application.ledger": ("Ledger",),
     "ledger.application.opening": ("open_ledger",),
     "ledger.application.query": ("Page", "RunQuery", "RunSummary"),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ledger.application.edge import Edge
 from ledger.application.kind import NOWHERE, Found, Head, Kind
-from ledger.codec import decode_chain, message_digest, observation_digest
+from ledger.application.rows import chained
+from ledger.codec import message_digest, observation_digest
 from ledger.commands import (
     Command,
     InvalidateObservation,
@@ -15,7 +16,7 @@ from ledger.commands import (
     RecordObservation,
     RefuteAssumption,
 )
-from ledger.record import ZERO_HASH, Record, short_digest
+from ledger.record import ZERO_HASH, short_digest
 from ledger.run import assumptions, observations
 from ledger.run.contract import Contract, by_id
 from ledger.run.decide import decide
@@ -25,9 +26,7 @@ from ledger.run.state import FOLD, evolve, replay
 from ledger.stores.base import SnapshotRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ledger.stores.base import StoredRow
+    pass
 
 
 def load_contract(edge: Edge, run: str, *, upto: int | None = None) -> Found[Contract | None]:
@@ -35,25 +34,15 @@ def load_contract(edge: Edge, run: str, *, upto: int | None = None) -> Found[Con
     loaded = edge.store.load(edge.tenant, run, FOLD, upto=upto)
     saved = loaded.snapshot
     if saved is None:
-        return Found(replay(_chain(edge, loaded.tail, run, 0, ZERO_HASH)))
+        return Found(replay(chained(edge, loaded.tail, run, 0, ZERO_HASH)))
     contract = restore(saved.state)
     place = edge.tenant, run, saved.position, saved.hash.hex()
     if contract is None or (contract.tenant, contract.run, contract.position, contract.hash) != place:
         # A snapshot is never more than a shortcut: one that is not what was saved is as good as none.
         tail = edge.store.read(edge.tenant, run, upto=upto)
-        return Found(replay(_chain(edge, tail, run, 0, ZERO_HASH)))
-    found = replay(_chain(edge, loaded.tail, run, saved.position, saved.hash), contract)
+        return Found(replay(chained(edge, tail, run, 0, ZERO_HASH)))
+    found = replay(chained(edge, loaded.tail, run, saved.position, saved.hash), contract)
     return Found(found, saved.position, len(saved.state))
-
-
-def _chain(edge: Edge, rows: Sequence[StoredRow], run: str, after: int, prev: bytes) -> Iterator[Record]:
-    return decode_chain(
-        ((row.position, row.hash, row.record) for row in rows),
-        run=run,
-        after=after,
-        prev=prev,
-        tenant=edge.tenant,
-    )
 
 
 def _run_head(contract: Contract | None) -> Head:
@@ -98,7 +87,7 @@ RUN: Kind[Contract | None] = Kind(
 def load_source(edge: Edge, stream: str) -> Found[SourceState]:
     """Read what a source publishes; a source nobody opened stands at position 0."""
     state = SourceState(stream.removeprefix(PREFIX))
-    for record in _chain(edge, edge.store.read(edge.tenant, stream), stream, 0, ZERO_HASH):
+    for record in chained(edge, edge.store.read(edge.tenant, stream), stream, 0, ZERO_HASH):
         state = evolve_source(state, record)
     return Found(state)
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from threading import Lock
 from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from ledger import commands as c
 from ledger.application.edge import Edge
+from ledger.application.following import begin, follow
 from ledger.application.kind import Found
-from ledger.application.kinds import RUN, SOURCE, load_contract, load_source
+from ledger.application.kinds import RUN, load_contract, load_source
 from ledger.application.query import Page, RunQuery, RunSummary
-from ledger.application.reading import at_time, contents_of, follow, loaded, log, records_of
-from ledger.application.runs import Loaded, Run, known
-from ledger.application.sayings import build, several
+from ledger.application.reading import at_time, contents_of, loaded, log, records_of
+from ledger.application.runs import Run, known
+from ledger.application.sayings import several
+from ledger.application.shared import Shared, opening, run_id
 from ledger.application.sources import SourceHandle
 from ledger.application.statements import Context, Stated
 from ledger.application.steps import blocking
@@ -32,7 +34,7 @@ from ledger.record import Record
 from ledger.run.contract import Contract
 from ledger.run.sources import PREFIX, SourceState
 from ledger.stores.base import Blob, FullStore
-from ledger.values import Actor, Limits, Runtime, SourceId, check_id
+from ledger.values import Actor, Limits, Runtime
 
 
 class Ledger:
@@ -43,8 +45,8 @@ class Ledger:
 
     def __init__(self, edge: Edge) -> None:
         self._edge = edge
+        self._shared = Shared(edge)
         self._lock = Lock()
-        self._sources: dict[str, Turns[SourceState]] = {}
         self._runs: WeakValueDictionary[str, Turns[Contract | None]] = WeakValueDictionary()
 
     @property
@@ -101,16 +103,15 @@ class Ledger:
             RunExists: a run of this id was opened before: resume it, or choose another id.
             InvalidInput: an id or a field is malformed; `path` names it.
         """
-        command = build(
-            c.OpenRun,
-            goal=goal,
+        command = opening(
+            goal,
             owner=owner,
             labels=labels,
             limits=limits,
-            rests_on=several("rests_on", rests_on),
+            rests_on=rests_on,
             runtime=runtime,
             thread=thread,
-            about=several("about", about),
+            about=about,
         )
         turns = self._turns(run_id(run), Found[Contract | None](None))
         self._handle(turns, actor, None).do(command)
@@ -133,7 +134,8 @@ class Ledger:
 
     def source(self, source: str, *, actor: Actor | None = None) -> SourceHandle:
         """Return a handle on a source stream, `kind:name`; it begins with what is first written to it."""
-        return SourceHandle(self.source_turns(source), source, Context(self.writer(actor), checked=True))
+        shared = self._shared
+        return SourceHandle(shared.source_turns(source), source, Context(shared.writer(actor), checked=True))
 
     def import_events(
         self,
@@ -165,31 +167,11 @@ class Ledger:
         found = Found[Contract | None](None) if expected == 0 else load_contract(self._edge, run_id(run))
         stream = Stream(self._edge, run_id(run), RUN, found)
         for name in relies_on or {}:
-            self._open_head(name)
+            self._shared.open_head(name)
         if expected:
             blocking(self._edge.store, stream.expect(expected))
-        context = Context(self.writer(actor), about=several("about", about), blobs=tuple(blobs))
+        context = Context(self._shared.writer(actor), about=several("about", about), blobs=tuple(blobs))
         return blocking(self._edge.store, stream.append(events, context, relies_on or {}))
-
-    def writer(self, actor: Actor | None) -> Actor:
-        """Return who writes where a call names this actor, or nobody."""
-        if actor is None:
-            return self._edge.actor
-        if not isinstance(actor, Actor):
-            raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
-        return actor
-
-    def context(
-        self, actor: Actor | None, incarnation: int | None, correlation: str | None = None
-    ) -> Context:
-        """Return what surrounds the commands of a handle on a run."""
-        return Context(
-            self.writer(actor),
-            checked=True,
-            correlation=correlation,
-            incarnation=incarnation,
-            sources=self._source_states,
-        )
 
     def _handle(
         self,
@@ -198,7 +180,7 @@ class Ledger:
         incarnation: int | None,
         correlation: str | None = None,
     ) -> Run:
-        return Run(turns, self.context(actor, incarnation, correlation), self._load)
+        return Run(turns, self._shared.context(actor, incarnation, correlation), partial(loaded, self._edge))
 
     def _turns(
         self,
@@ -213,37 +195,6 @@ class Ledger:
             if turns is None or turns is instead_of:
                 turns = self._runs[run] = Turns(Stream(self._edge, run, RUN, found))
             return turns
-
-    def _source_states(self, source: str, fresh: bool) -> Mapping[str, SourceState]:
-        """Read a source stream; from then on its head exists, for guards to hold."""
-        self._open_head(source)
-        turns = self.source_turns(source)
-        return {source: turns.look() if fresh else turns.stream.state}
-
-    def source_turns(self, source: str) -> Turns[SourceState]:
-        """Return the stream of a source, shared by all of this ledger.
-
-        Raises:
-            InvalidInput: the id is not `kind:name`.
-        """
-        turns = self._sources.get(source)
-        if turns is None:
-            try:
-                _SOURCE_ID.validate_python(source)
-            except ValidationError as error:
-                raise explain(error, root="source") from None
-            name = PREFIX + source
-            turns = Turns(Stream(self._edge, name, SOURCE, load_source(self._edge, name)))
-            with self._lock:
-                if len(self._sources) >= _SOURCES_KEPT:
-                    self._sources.clear()
-                turns = self._sources.setdefault(source, turns)
-        return turns
-
-    def _open_head(self, source: str) -> None:
-        if source not in self._edge.opened_heads:
-            self._edge.store.open_head(self._edge.tenant, PREFIX + source)
-            self._edge.opened_heads.add(source)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -351,8 +302,7 @@ class Ledger:
         Raises:
             InvalidInput: `after` lies behind the end of the ledger, as after a restore from a backup.
         """
-        if after < 0:
-            raise invalid("after", "global positions are above 0; 0 begins at the first record")
+        begin(self._edge, after)
         return follow(self._edge, after, live=live, idle_seconds=idle_seconds)
 
     def blob(self, digest: str) -> bytes:
@@ -371,29 +321,10 @@ class Ledger:
             raise NotFound(f"no content with digest {digest}", digest=digest)
         return next(iter(content.values()))
 
-    def _load(self, contract: Contract) -> Loaded:
-        return loaded(self._edge, contract)
 
-
-_SOURCE_ID: TypeAdapter[str] = TypeAdapter(SourceId)
-
-_SOURCES_KEPT = 256
-"""Sources whose state a ledger remembers; where each run has a prompt of its own there is no end of them."""
-
-
-def run_id(run: str) -> str:
-    """Check the id of a run where it enters.
-
-    Raises:
-        InvalidInput: it is malformed, or a name of the ledger's own.
-    """
-    try:
-        check_id(run)
-        if run.startswith("$"):
-            raise ValueError("ids that start with '$' are the ledger's own streams")
-    except (ValueError, AttributeError) as error:
-        raise InvalidInput(f"run: {error}", path="run", reason=str(error)) from None
-    return run
+def edge_of(ledger: Ledger) -> Edge:
+    """Return what a ledger touches of the world, for another face of the same ledger."""
+    return ledger._edge
 
 
 def _again(first: Record | None, rest: Iterator[Record]) -> Iterator[Record]:

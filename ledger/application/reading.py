@@ -1,28 +1,26 @@
-"""Reading what is stored: logs, times, the global order, and everything a stopped run needs."""
+"""Reading what is stored: logs, times, and everything a stopped run needs."""
 
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
+from ledger.application.rows import chained, decoded
 from ledger.application.runs import Loaded, content_of
 from ledger.canonical import invalid, load_text
-from ledger.codec import decode, decode_chain, effect_digest, observation_digest
-from ledger.errors import IntegrityError, RunNotFound, StoreUnavailable
+from ledger.codec import effect_digest, observation_digest
+from ledger.errors import IntegrityError, RunNotFound
 from ledger.events import EffectReconciled, EffectSucceeded, ObservationRecorded
 from ledger.record import ZERO_HASH, Record
 from ledger.run.contract import Contract
 from ledger.run.observations import has_let_go
-from ledger.stores.base import StoredRow
 from ledger.values import Payload, utc
 
 PAGE = 500
 _EVENTS_OF_A_KEY = 1000
-_WAIT_SECONDS = 1.0
 
 
 def records_of(
@@ -40,8 +38,7 @@ def records_of(
         size = PAGE if left is None else min(PAGE, left)
         rows = edge.store.read(edge.tenant, stream, after=after, upto=upto, limit=size)
         places = {row.position: row.gid for row in rows}
-        chain = ((row.position, row.hash, row.record) for row in rows)
-        for record in decode_chain(chain, run=stream, after=after, prev=prev, tenant=edge.tenant):
+        for record in chained(edge, rows, stream, after, prev):
             yield record._replace(global_position=places[record.position])
             prev = record.hash
         if len(rows) < size:
@@ -75,51 +72,13 @@ def at_time(edge: Edge, run: str, moment: datetime) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         row = edge.store.read(edge.tenant, run, after=middle - 1, limit=1)[0]
-        if _decoded(row).at <= moment:
+        if decoded(row).at <= moment:
             low = middle
         else:
             high = middle - 1
     if low == 0:
         raise RunNotFound(f"run {run!r} was opened after {moment.isoformat()}", run=run)
     return low
-
-
-def follow(edge: Edge, after: int, *, live: bool, idle_seconds: float | None) -> Iterator[Record]:
-    """Yield the global order from a place on.
-
-    Raises:
-        InvalidInput: the place lies behind the end. It was told by another ledger, or by a copy of this one
-            that went further; what is appended from now on would be passed over up to there.
-    """
-    end = edge.store.end()
-    if after > end:
-        reason = f"the ledger ends at {end}, so {after} was told by another one, or before a restore"
-        raise invalid("after", reason)
-    quiet_since = time.monotonic()
-    while True:
-        try:
-            end = edge.store.end()
-            rows = edge.store.tail(after=after, limit=PAGE, tenant=edge.tenant)
-        except StoreUnavailable as error:
-            if live and error.data.get("reason") == "closed":
-                return
-            raise
-        for row in rows:
-            yield _decoded(row)
-        if rows:
-            after = rows[-1].gid
-            quiet_since = time.monotonic()
-        if len(rows) == PAGE:
-            continue
-        after = max(after, end)
-        if not live:
-            return
-        wait = _WAIT_SECONDS
-        if idle_seconds is not None:
-            wait = min(wait, idle_seconds - (time.monotonic() - quiet_since))
-            if wait <= 0:
-                return
-        edge.store.wait(after, wait)
 
 
 def contents_of(edge: Edge, digests: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -177,7 +136,7 @@ def _results(edge: Edge, contract: Contract) -> dict[str, Payload]:
             ref = digests[row.key or b""]
             if row.stream == contract.run and row.position > contract.position:
                 continue
-            result = _result_of(_decoded(row))
+            result = _result_of(decoded(row))
             if result is not None and (ref not in found or result[:2] >= found[ref][:2]):
                 found[ref] = result
     return {ref: result.payload for ref, result in found.items()}
@@ -217,8 +176,3 @@ def _value(payload: Payload, contents: dict[bytes, bytes]) -> Any:
         return load_text(payload.json_text)
     assert payload.digest is not None
     return content_of(contents.get(bytes.fromhex(payload.digest)))
-
-
-def _decoded(row: StoredRow) -> Record:
-    record = decode(row.record, row.hash, run=row.stream, position=row.position, tenant=row.tenant)
-    return record._replace(global_position=row.gid)

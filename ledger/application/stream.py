@@ -21,10 +21,10 @@ from ledger.application.drafts import Draft
 from ledger.application.edge import Edge
 from ledger.application.kind import Found, Kind, Seen
 from ledger.application.refusals import refusal_error
+from ledger.application.rows import chained, decoded
 from ledger.application.snapshots import Saving
 from ledger.application.statements import Context, Stated, Statement, source_of
 from ledger.application.steps import Call, Send, Steps
-from ledger.codec import decode, decode_chain
 from ledger.commands import Command
 from ledger.errors import GuardMoved, LedgerError, PositionConflict, StoreBusy, StoreUnavailable
 from ledger.events import Event
@@ -143,15 +143,7 @@ class Stream(Generic[S]):
         rows = self.edge.store.read(self.edge.tenant, self.name, after=seen.head.position)
         if not rows:
             return seen, []
-        records = list(
-            decode_chain(
-                ((row.position, row.hash, row.record) for row in rows),
-                run=self.name,
-                after=seen.head.position,
-                prev=seen.head.hash,
-                tenant=self.edge.tenant,
-            )
-        )
+        records = list(chained(self.edge, rows, self.name, seen.head.position, seen.head.hash))
         state = seen.state
         for record in records:
             state = self._kind.evolve(state, record)
@@ -238,7 +230,7 @@ class Stream(Generic[S]):
 
     def _prior(self, digest: bytes) -> tuple[Record, ...]:
         rows = self.edge.store.find(self.edge.tenant, key=digest, limit=PRIOR)
-        return tuple(map(_decoded, rows))
+        return tuple(map(decoded, rows))
 
     def _told(self, decision: Decision, context: Context) -> Steps[Stated]:
         """Return where a repeat stands, or record and raise a refusal."""
@@ -368,7 +360,7 @@ class Stream(Generic[S]):
             if tuple(event_id(row.record) for row in rows) == doubt.ids:
                 if rows[-1].position > self.position:
                     yield from self.look()
-                records = tuple(_decoded(row) for row in rows)
+                records = tuple(decoded(row) for row in rows)
                 return Stated(records[-1].position, records)
         return None
 
@@ -385,11 +377,6 @@ def _shares(
     for statement, number in said:
         yield statement, records[first : first + number]
         first += number
-
-
-def _decoded(row: StoredRow) -> Record:
-    record = decode(row.record, row.hash, run=row.stream, position=row.position, tenant=row.tenant)
-    return record._replace(global_position=row.gid)
 
 
 PRIOR = 8

@@ -40,7 +40,7 @@ class Waiting:
         self._edge = Edge(
             store, "default", Actor("service:tests"), ledger._edge.clock, pause=lambda tries: None
         )
-        self._context = ledger.context(Actor("agent:a"), 1)
+        self._context = ledger._shared.context(Actor("agent:a"), 1)
         self.stream: Stream[Contract | None] = Stream(self._edge, "r", RUN, load_contract(self._edge, "r"))
 
     def settle(self, commands: Sequence[Command | None]) -> list[Any]:

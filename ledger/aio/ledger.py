@@ -1,0 +1,263 @@
+"""The ledger of one tenant for an event loop: the names of `Ledger`, awaited."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from types import TracebackType
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+import anyio
+import anyio.to_thread
+
+from ledger.aio.handles import AsyncRun, AsyncSourceHandle
+from ledger.aio.hands import Hands
+from ledger.aio.turns import AsyncTurns
+from ledger.application.edge import Edge
+from ledger.application.following import PAGE, Patience, begin, page
+from ledger.application.kind import Found
+from ledger.application.kinds import RUN, SOURCE, load_contract
+from ledger.application.ledger import Ledger
+from ledger.application.query import Page, RunQuery
+from ledger.application.reading import loaded
+from ledger.application.runs import Loaded, known
+from ledger.application.shared import Shared, opening, run_id
+from ledger.application.statements import Context, Stated
+from ledger.application.stream import Stream
+from ledger.errors import StoreUnavailable
+from ledger.events import Event
+from ledger.record import Record
+from ledger.run.contract import Contract
+from ledger.run.sources import PREFIX, SourceState
+from ledger.stores.base import Blob, FullStore
+from ledger.values import Actor, Limits, Runtime
+
+T = TypeVar("T")
+
+_READS_AT_ONCE = 16
+
+
+class AsyncLedger:
+    """A ledger of one tenant, for the tasks of one event loop of asyncio or trio.
+
+    It belongs to the loop it was opened in. Reads go to worker threads; appends join the store's group
+    commit, which a thread leads, so the loop never waits for a disk. Use it as an async context manager, or
+    call `close`.
+    """
+
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
+        self._ledger = Ledger(edge)
+        self._shared = Shared(edge)
+        self._hands = Hands(edge.store)
+        self._limiter = anyio.CapacityLimiter(_READS_AT_ONCE)
+        self._runs: WeakValueDictionary[str, AsyncTurns[Contract | None]] = WeakValueDictionary()
+
+    @property
+    def tenant(self) -> str:
+        """The tenant whose runs and sources this ledger sees."""
+        return self._ledger.tenant
+
+    @property
+    def actor(self) -> Actor:
+        """Who writes where a call names nobody."""
+        return self._ledger.actor
+
+    @property
+    def store(self) -> FullStore:
+        """The store underneath, for maintenance and verification."""
+        return self._ledger.store
+
+    async def close(self) -> None:
+        """Release the store; a second call does nothing."""
+        self._hands.close()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._ledger.close)
+
+    async def __aenter__(self) -> AsyncLedger:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    async def open_run(
+        self,
+        run: str,
+        goal: str,
+        *,
+        actor: Actor | None = None,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+        rests_on: Sequence[str] = (),
+        runtime: Runtime | None = None,
+        thread: str | None = None,
+        about: Sequence[str] = (),
+    ) -> AsyncRun:
+        """Open a run; as `Ledger.open_run`."""
+        command = opening(
+            goal,
+            owner=owner,
+            labels=labels,
+            limits=limits,
+            rests_on=rests_on,
+            runtime=runtime,
+            thread=thread,
+            about=about,
+        )
+        turns = self._turns(run_id(run), Found[Contract | None](None))
+        await self._handle(turns, actor, None).do(command)
+        return self._handle(turns, actor, 1)
+
+    async def run(self, run: str, *, actor: Actor | None = None, correlation: str | None = None) -> AsyncRun:
+        """Return a handle on the present incarnation of a run; as `Ledger.run`."""
+        turns = self._runs.get(run)
+        if turns is not None and await self._read(turns.stream.is_stored):
+            contract = known(run, await turns.look())
+        else:
+            found = await self._read(partial(load_contract, self._edge, run_id(run)))
+            contract = known(run, found.state)
+            turns = self._turns(run, found, instead_of=turns)
+        return self._handle(turns, actor, contract.incarnation, correlation)
+
+    async def source(self, source: str, *, actor: Actor | None = None) -> AsyncSourceHandle:
+        """Return a handle on a source stream; as `Ledger.source`."""
+        context = Context(self._shared.writer(actor), checked=True)
+        state = (await self._read(partial(self._shared.source_turns, source))).stream.state
+        stream = Stream(self._edge, PREFIX + source, SOURCE, Found(state))
+        return AsyncSourceHandle(AsyncTurns(stream, self._hands), source, context)
+
+    async def import_events(
+        self,
+        run: str,
+        events: Sequence[Event],
+        *,
+        expected: int,
+        actor: Actor | None = None,
+        relies_on: Mapping[str, int] | None = None,
+        blobs: Sequence[Blob] = (),
+        about: Sequence[str] = (),
+    ) -> Stated:
+        """Append events that happened elsewhere, as they are; as `Ledger.import_events`."""
+        append = partial(
+            self._ledger.import_events,
+            run,
+            events,
+            expected=expected,
+            actor=actor,
+            relies_on=relies_on,
+            blobs=blobs,
+            about=about,
+        )
+        # Never left behind by a cancelled caller: its end is awaited.
+        return await anyio.to_thread.run_sync(append, limiter=self._limiter)
+
+    def _handle(
+        self,
+        turns: AsyncTurns[Contract | None],
+        actor: Actor | None,
+        incarnation: int | None,
+        correlation: str | None = None,
+    ) -> AsyncRun:
+        return AsyncRun(turns, self._shared.context(actor, incarnation, correlation), self._load)
+
+    def _turns(
+        self,
+        run: str,
+        found: Found[Contract | None],
+        *,
+        instead_of: AsyncTurns[Contract | None] | None = None,
+    ) -> AsyncTurns[Contract | None]:
+        """Return the run's stream, shared by all who hold a handle on it."""
+        turns = self._runs.get(run)
+        if turns is None or turns is instead_of:
+            turns = self._runs[run] = AsyncTurns(Stream(self._edge, run, RUN, found), self._hands)
+        return turns
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    async def contract(self, run: str, at: int | datetime | None = None) -> Contract:
+        """Return the contract of a run now, at a position, or as it stood at a time; as `Ledger.contract`."""
+        return await self._read(partial(self._ledger.contract, run, at))
+
+    async def log(
+        self, run: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> AsyncGenerator[Record, None]:
+        """Yield the records of a run in order; as `Ledger.log`."""
+        log = partial(self._ledger.log, run, after=after, upto=upto, limit=limit)
+        async for record in self._through(log):
+            yield record
+
+    async def log_source(self, source: str, *, after: int = 0) -> AsyncGenerator[Record, None]:
+        """Yield the records of a source stream in order; as `Ledger.log_source`."""
+        async for record in self._through(partial(self._ledger.log_source, source, after=after)):
+            yield record
+
+    async def runs(self, query: RunQuery | None = None, **fields: Any) -> Page:
+        """List the runs that match a query, by id; as `Ledger.runs`."""
+        return await self._read(partial(self._ledger.runs, query, **fields))
+
+    async def sources(self) -> dict[str, SourceState]:
+        """Read every source stream of the tenant, by id."""
+        return await self._read(self._ledger.sources)
+
+    async def follow(
+        self, after: int = 0, *, live: bool = False, idle_seconds: float | None = None
+    ) -> AsyncGenerator[Record, None]:
+        """Yield every record of the tenant in the global order, exactly once; as `Ledger.follow`."""
+        await self._read(partial(begin, self._edge, after))
+        patience = Patience(idle_seconds)
+        while True:
+            try:
+                found = await self._read(partial(page, self._edge, after))
+            except StoreUnavailable as error:
+                if live and error.data.get("reason") == "closed":
+                    return
+                raise
+            for record in found.records:
+                yield record
+            if found.broken is not None:
+                raise found.broken
+            after = found.after
+            if found.records:
+                patience.renew()
+            if not found.full:
+                if not live or (wait := patience.left()) <= 0:
+                    return
+                await self._waited(after, wait)
+
+    async def blob(self, digest: str) -> bytes:
+        """Read the content behind a digest (64 hexadecimal digits); as `Ledger.blob`."""
+        return await self._read(partial(self._ledger.blob, digest))
+
+    async def _load(self, contract: Contract) -> Loaded:
+        return await self._read(partial(loaded, self._edge, contract))
+
+    async def _read(self, function: Callable[[], T]) -> T:
+        """Call what reads and may block; a cancelled caller leaves it to its thread."""
+        return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=self._limiter)
+
+    async def _waited(self, after: int, seconds: float) -> None:
+        # Each follower waits in a thread of its own, so that many of them never keep a read waiting.
+        await anyio.to_thread.run_sync(
+            partial(self._edge.store.wait, after, seconds),
+            abandon_on_cancel=True,
+            limiter=anyio.CapacityLimiter(1),
+        )
+
+    async def _through(self, begin: Callable[[], Iterator[Record]]) -> AsyncGenerator[Record, None]:
+        """Go through what is read page by page, each page in a thread."""
+        records = await self._read(begin)
+        while some := await self._read(lambda: list(islice(records, PAGE))):
+            for record in some:
+                yield record

@@ -1,0 +1,64 @@
+"""Opening a ledger for an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial, wraps
+from types import TracebackType
+from typing import Any, ParamSpec
+
+import anyio.to_thread
+
+from ledger.aio.ledger import AsyncLedger
+from ledger.application.ledger import Ledger, edge_of
+from ledger.application.opening import open_ledger
+
+P = ParamSpec("P")
+
+
+class Opening:
+    """A ledger that is being opened: await it, or enter it with `async with`, which closes it in the end."""
+
+    def __init__(self, opening: Callable[[], Ledger]) -> None:
+        self._opening = opening
+        self._ledger: AsyncLedger | None = None
+
+    def __await__(self) -> Generator[Any, Any, AsyncLedger]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncLedger:
+        self._ledger = await self._open()
+        return self._ledger
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._ledger is not None:
+            await self._ledger.close()
+
+    async def _open(self) -> AsyncLedger:
+        return AsyncLedger(edge_of(await anyio.to_thread.run_sync(self._opening)))
+
+
+def _awaited(open_: Callable[P, Ledger]) -> Callable[P, Opening]:
+    @wraps(open_)
+    def opening(*args: P.args, **options: P.kwargs) -> Opening:
+        return Opening(partial(open_, *args, **options))
+
+    opening.__name__ = opening.__qualname__ = "open_async_ledger"
+    opening.__module__ = __name__
+    opening.__doc__ = """Open a ledger for the running event loop, creating its tables where there are none.
+
+        async with open_async_ledger("runs.db") as ledger: ...
+        ledger = await open_async_ledger("runs.db")
+
+    Arguments and errors are those of `open_ledger`. Await what is returned, or enter it with `async with`.
+    """
+    return opening
+
+
+# Made of `open_ledger` itself, so that the two never take different options.
+open_async_ledger = _awaited(open_ledger)

@@ -1,0 +1,131 @@
+"""What all handles of one ledger share: who writes, what surrounds their commands, and the source streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+
+from pydantic import TypeAdapter, ValidationError
+
+from ledger import commands as c
+from ledger.application.edge import Edge
+from ledger.application.kinds import SOURCE, load_source
+from ledger.application.sayings import build, several
+from ledger.application.statements import Context
+from ledger.application.stream import Stream
+from ledger.application.turns import Turns
+from ledger.canonical import invalid
+from ledger.codec import explain
+from ledger.errors import InvalidInput
+from ledger.run.sources import PREFIX, SourceState
+from ledger.values import Actor, Limits, Runtime, SourceId, check_id
+
+
+class Shared:
+    """What all handles of one ledger share. Threads may share it."""
+
+    def __init__(self, edge: Edge) -> None:
+        self.edge = edge
+        self._lock = Lock()
+        self._sources: dict[str, Turns[SourceState]] = {}
+
+    def writer(self, actor: Actor | None) -> Actor:
+        """Return who writes where a call names this actor, or nobody."""
+        if actor is None:
+            return self.edge.actor
+        if not isinstance(actor, Actor):
+            raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
+        return actor
+
+    def context(
+        self, actor: Actor | None, incarnation: int | None, correlation: str | None = None
+    ) -> Context:
+        """Return what surrounds the commands of a handle on a run."""
+        return Context(
+            self.writer(actor),
+            checked=True,
+            correlation=correlation,
+            incarnation=incarnation,
+            sources=self.source_states,
+        )
+
+    def source_states(self, source: str, fresh: bool) -> Mapping[str, SourceState]:
+        """Read a source stream; from then on its head exists, for guards to hold."""
+        self.open_head(source)
+        turns = self.source_turns(source)
+        return {source: turns.look() if fresh else turns.stream.state}
+
+    def source_turns(self, source: str) -> Turns[SourceState]:
+        """Return the stream of a source, shared by all of this ledger.
+
+        Raises:
+            InvalidInput: the id is not `kind:name`.
+        """
+        turns = self._sources.get(source)
+        if turns is None:
+            try:
+                _SOURCE_ID.validate_python(source)
+            except ValidationError as error:
+                raise explain(error, root="source") from None
+            name = PREFIX + source
+            turns = Turns(Stream(self.edge, name, SOURCE, load_source(self.edge, name)))
+            with self._lock:
+                if len(self._sources) >= _SOURCES_KEPT:
+                    self._sources.clear()
+                turns = self._sources.setdefault(source, turns)
+        return turns
+
+    def open_head(self, source: str) -> None:
+        if source not in self.edge.opened_heads:
+            self.edge.store.open_head(self.edge.tenant, PREFIX + source)
+            self.edge.opened_heads.add(source)
+
+
+def opening(
+    goal: str,
+    *,
+    owner: str | None,
+    labels: Mapping[str, str] | None,
+    limits: Limits | None,
+    rests_on: Sequence[str],
+    runtime: Runtime | None,
+    thread: str | None,
+    about: Sequence[str],
+) -> c.Command:
+    """Build the command that opens a run.
+
+    Raises:
+        InvalidInput: a field is malformed; `path` names it.
+    """
+    return build(
+        c.OpenRun,
+        goal=goal,
+        owner=owner,
+        labels=labels,
+        limits=limits,
+        rests_on=several("rests_on", rests_on),
+        runtime=runtime,
+        thread=thread,
+        about=several("about", about),
+    )
+
+
+def run_id(run: str) -> str:
+    """Check the id of a run where it enters.
+
+    Raises:
+        InvalidInput: it is malformed, or a name of the ledger's own.
+    """
+    try:
+        check_id(run)
+        if run.startswith("$"):
+            raise ValueError("ids that start with '$' are the ledger's own streams")
+    except (ValueError, AttributeError) as error:
+        raise InvalidInput(f"run: {error}", path="run", reason=str(error)) from None
+    return run
+
+
+_SOURCE_ID: TypeAdapter[str] = TypeAdapter(SourceId)
+
+_SOURCES_KEPT = 256
+"""Sources whose state a ledger remembers; where each run has a prompt of its own there is no end of them."""

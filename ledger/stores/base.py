@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 
 from ledger.errors import InvalidInput
 from ledger.record import ZERO_HASH, Row
+from ledger.stores.commit import Group
 
 __all__ = [
     "ZERO_HASH",
@@ -158,6 +159,15 @@ class Store(Protocol):
             InvalidInput: the append contradicts itself, or holds what the database cannot.
             StoreBusy: too many appends wait, or another process keeps the file; nothing was stored.
             StoreUnavailable: the fate is not known; repeat the same append as it is.
+        """
+
+    def admit(self, append: Append) -> Group[Append, Appended]:
+        """Check an append, and return the group whose commits it has to join.
+
+        `append` joins it in the caller's thread. Who must not wait there enters a request of its own.
+
+        Raises:
+            InvalidInput: the append contradicts itself, or is larger than what the database takes.
         """
 
     def read(

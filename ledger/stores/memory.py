@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
 
-from ledger.errors import StoreUnavailable
+from ledger.errors import LedgerError, StoreUnavailable
 from ledger.stores import forks
 from ledger.stores.base import (
     Append,
@@ -21,7 +21,9 @@ from ledger.stores.base import (
     StreamHead,
     check,
     one_digest,
+    size,
 )
+from ledger.stores.commit import Group
 from ledger.stores.probe import NOTHING, Place, Stored, decide
 from ledger.stores.wakeup import Wakeup
 
@@ -42,10 +44,22 @@ class MemoryStore:
 
     def append(self, append: Append) -> Appended:
         check(append)
-        with self._open() as tables:
-            outcome = decide(append, tables) or tables.store(append)
+        outcome = self._settle(append)
         if not isinstance(outcome, Appended):
             raise outcome
+        return outcome
+
+    def admit(self, append: Append) -> Group[Append, Appended]:
+        check(append)
+        # Nothing is shared by committing together here, so nobody has to wait for anybody.
+        return Group(lambda batch: [self._settle(one) for one in batch], size)
+
+    def _settle(self, append: Append) -> Appended | LedgerError:
+        try:
+            with self._open() as tables:
+                outcome = decide(append, tables) or tables.store(append)
+        except StoreUnavailable as closed:
+            return closed
         self._wakeup.announce()
         return outcome
 

@@ -78,8 +78,11 @@ class SQLiteStore:
         forks.watch(self)
 
     def append(self, append: Append) -> Appended:
+        return self.admit(append).submit(append)
+
+    def admit(self, append: Append) -> Group[Append, Appended]:
         check(append)
-        return self._group.submit(append)
+        return self._group
 
     def read(
         self, tenant: str, stream: str, *, after: int = 0, upto: int | None = None, limit: int | None = None

@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -18,6 +19,7 @@ from ledger.stores.memory import MemoryStore
 from ledger.stores.postgres.store import PostgresStore
 from ledger.stores.sqlite import SQLiteStore
 from tests.servers import cluster
+from tests.stores.awaited import Awaited
 from tests.stores.pooled import pooled
 
 
@@ -31,11 +33,18 @@ def schema_of(folder: Path) -> str:
     return f"suite_{sha256(str(folder).encode()).hexdigest()[:16]}"
 
 
+def awaited(store: FullStore) -> FullStore:
+    """Let appends come from an event loop."""
+    return cast(FullStore, Awaited(store))
+
+
 KINDS: dict[str, Callable[[Path], FullStore]] = {
     "memory": lambda folder: MemoryStore(),
     "sqlite": lambda folder: SQLiteStore(folder / "ledger.db"),
     **{kind: partial(postgres, kind) for kind in cluster.kinds()},
     "pgbouncer": lambda folder: pooled(schema_of(folder)),
+    "sqlite, awaited": lambda folder: awaited(SQLiteStore(folder / "ledger.db")),
+    "postgres, awaited": lambda folder: awaited(postgres("postgres", folder)),
 }
 
 DURABLE = tuple(kind for kind in KINDS if kind != "memory")

@@ -4,7 +4,7 @@ import os
 import random
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,19 @@ def other_cluster() -> Iterator[Callable[..., Server]]:
 
     With `copy_of` it is a streaming replica of that cluster.
     """
+    with _own_clusters() as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def module_cluster() -> Iterator[Callable[..., Server]]:
+    """Return the same for servers that the tests of a file share, and leave as they found them."""
+    with _own_clusters() as start:
+        yield start
+
+
+@contextmanager
+def _own_clusters() -> Iterator[Callable[..., Server]]:
     with ExitStack() as stack:
 
         def start(

@@ -53,6 +53,8 @@ def check_schema(name: str) -> str:
 def _option(name: str, value: str) -> object:
     if name == "schema":
         return check_schema(value)
+    if name == "replica_url":
+        return value
     if value.lower() == "none":
         return None
     if not value.isascii() or not value.isdigit():
@@ -60,4 +62,4 @@ def _option(name: str, value: str) -> object:
     return int(value)
 
 
-_OWN = ("schema", "prepare_threshold")
+_OWN = ("schema", "prepare_threshold", "replica_url")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import psycopg
@@ -58,6 +58,11 @@ class Server:
         place = f"postgresql://{host}:{given.get('port') or 5432}/{given.get('dbname') or ''}"
         object.__setattr__(self, "where", f"{place} schema {self.schema}")
 
+    def beside(self, parameters: Mapping[str, Any]) -> Server:
+        """Return another server that has the same database; who connects, and to which one, is as here."""
+        own = {name: value for name, value in self.parameters.items() if name not in _PLACE}
+        return replace(self, parameters={**own, **parameters})
+
     def prepare(self, *, create: bool) -> None:
         """Create or migrate the tables, and refuse what cannot be a ledger, leaving it as it was.
 
@@ -103,6 +108,18 @@ class Server:
     def reader(self) -> Session:
         """Open a connection for reading."""
         return self._checked(writes=False)
+
+    def replica(self) -> Session:
+        """Open a connection for reading to a replica.
+
+        Raises:
+            StoreUnavailable: `not_a_replica`, as one that was promoted.
+        """
+        session = self.reader()
+        if not session.fetch("server")[0][-1]:
+            session.close()
+            raise unavailable(self.where, "not_a_replica", "this server is no replica, or none any more")
+        return session
 
     def _checked(self, *, writes: bool) -> Session:
         session = self.unchecked()
@@ -205,6 +222,8 @@ def parameters_of(url: str) -> dict[str, Any]:
     """
     return parse(url).parameters
 
+
+_PLACE = ("host", "hostaddr", "port")
 
 _DEFAULTS: Mapping[str, Any] = {
     "application_name": "intent-ledger",

@@ -36,6 +36,8 @@ class Session:
         self._cursor: psycopg.Cursor[Any] = connection.cursor(binary=True)
         self._pgconn = connection.pgconn
         self._prepared: dict[str, bytes] = {}
+        self.replayed = 0
+        """How far a replica has been seen to have come in the log of its primary."""
 
     def fetch(self, name: str, *values: object) -> list[Any]:
         """Run a statement by name and return its rows."""

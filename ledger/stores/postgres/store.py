@@ -31,6 +31,7 @@ from ledger.stores.postgres.errors import named, unavailable
 from ledger.stores.postgres.holders import holders_of_transaction
 from ledger.stores.postgres.plans import check_size
 from ledger.stores.postgres.pool import Pool
+from ledger.stores.postgres.reads import Reads
 from ledger.stores.postgres.server import Connect, Server
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.stall import Progress, Stall
@@ -45,13 +46,19 @@ _SIDE_CONNECTIONS = 2
 class PostgresStore:
     """Keeps the ledger in a schema of a PostgreSQL database.
 
-    The URL is one of libpq's; `schema` and `prepare_threshold` may stand in its query and count first.
+    The URL is one of libpq's; `schema` and `prepare_threshold` may stand in its query and count first, and
+    `replica_url` only there.
 
     `busy_seconds` is how long an append waits for a lock that somebody holds, and any call for a server that
     is away. `poll_seconds` is how soon `wait` notices what another process appended, `stall_seconds` after
     which time it reports a transaction that holds followers back. `max_readers` connections read at most.
     Behind a pooler in transaction mode give `prepare_threshold=None`: sessions then keep neither prepared
     statements nor settings, which the role must have instead (its `lock_timeout`, `statement_timeout`).
+
+    With `replica_url`, the URL of one streaming replica, followers, listings and what stood at an earlier
+    position are read there; user, password and database are those of `url` where it names none. What decides
+    is read on the primary, and so is everything else until the replica shows what this store has written and
+    shown before: no read sees less than an earlier one. `end` is how far the replica is.
 
     Raises:
         InvalidInput: the address is malformed.
@@ -82,6 +89,8 @@ class PostgresStore:
             busy_seconds,
             prepares=address.options.get("prepare_threshold", prepare_threshold) is not None,
         )
+        replica = address.options.get("replica_url")
+        self._replica = None if replica is None else self._server.beside(parse(replica).parameters)
         self._poll_seconds = poll_seconds
         self._stall_seconds = stall_seconds
         self._max_readers = max_readers
@@ -106,7 +115,15 @@ class PostgresStore:
         return self._rows("read", tenant, stream, _within(after), _upto(upto), _upto(limit))
 
     def load(self, tenant: str, stream: str, fold: str, *, upto: int | None = None) -> Loaded:
-        found = self._fetch("load", tenant, stream, fold, _upto(upto), _LAST_PLACE)
+        values = tenant, stream, fold, _upto(upto), _LAST_PLACE
+        found: list[Any] = []
+        if self._replica is not None and upto is not None:
+            found = self._reads.fetch("load", *values)
+            if max((row[_PLACE] for row in found), default=0) < upto:
+                # The replica has not come so far, or nothing has.
+                found = []
+        if not found:
+            found = self._fetch("load", *values)
         snapshot: SnapshotRow | None = None
         tail: list[StoredRow] = []
         for row in map(StoredRow._make, found):
@@ -120,8 +137,10 @@ class PostgresStore:
 
     def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
         if tenant is None:
-            return self._rows("tail", _within(after), _within(limit))
-        return self._rows("tail_of_tenant", _within(after), _within(limit), tenant)
+            found = self._reads.fetch("tail", _within(after), _within(limit))
+        else:
+            found = self._reads.fetch("tail_of_tenant", _within(after), _within(limit), tenant)
+        return list(map(StoredRow._make, found))
 
     def find(
         self,
@@ -140,7 +159,7 @@ class PostgresStore:
         return self._rows("find_all", tenant, list(dict.fromkeys(keys)), max(each, 1))
 
     def heads(self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500) -> list[StreamHead]:
-        found = self._fetch("stream_heads", tenant, after, prefix, _within(limit))
+        found = self._reads.fetch("stream_heads", tenant, after, prefix, _within(limit))
         return list(map(StreamHead._make, found))
 
     def blobs(self, tenant: str, digests: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -155,6 +174,7 @@ class PostgresStore:
                 return session.fetch("head", tenant, stream)
 
             found = self._side.use(step)
+            self._reads.wrote()
         position: int = found[0][0]
         return position
 
@@ -183,8 +203,9 @@ class PostgresStore:
         return self._side.use(step)
 
     def end(self, *, newest: bool = False) -> int:
-        progress = self._progress()
-        return progress.newest if newest else progress.end
+        if newest:
+            return Progress._make(self._fetch("progress")[0]).newest
+        return self._progress().end
 
     def wait(self, after: int, timeout: float) -> bool:
         return self._wakeup.wait(lambda: self._arrived(after), timeout)
@@ -211,8 +232,8 @@ class PostgresStore:
 
     def close(self) -> None:
         self._writer.close()
-        self._readers.close()
-        self._side.close()
+        for pool in self._pools:
+            pool.close()
         self._wakeup.announce()
 
     def _rows(self, name: str, *values: object) -> list[StoredRow]:
@@ -222,7 +243,7 @@ class PostgresStore:
         return self._readers.use(lambda session: session.fetch(name, *values))
 
     def _progress(self) -> Progress:
-        return Progress._make(self._fetch("progress")[0])
+        return Progress._make(self._reads.fetch("progress", marks=True)[0])
 
     def _arrived(self, after: int) -> bool:
         """Look whether a follower has something to read, and whether somebody keeps it from coming.
@@ -250,13 +271,13 @@ class PostgresStore:
 
     def before_fork(self) -> None:
         """Close every connection; they are opened again when they are needed."""
-        parts = self._writer, self._readers, self._side
+        parts: list[Pool | Writer] = [self._writer, *self._pools]
         self._paused = [part for part in parts if part.pause(self._server.busy_seconds)]
         self._in_use = len(self._paused) < len(parts)
 
     def after_fork_in_parent(self) -> None:
         """Go on."""
-        for pool in (self._readers, self._side):
+        for pool in self._pools:
             pool.resume()
         if self._writer in self._paused:
             self._writer.resume()
@@ -266,8 +287,9 @@ class PostgresStore:
         was_closed = self._readers.closed
         if self._in_use:
             # Kept for ever: closing them here would tell the server to end the parent's sessions.
-            _abandoned.append((self._writer, self._readers, self._side))
+            _abandoned.append((self._writer, *self._pools))
             self._server = replace(self._server, connector=_refuse(self._server.where))
+            self._replica = None
         self._start()
         if was_closed:
             self.close()
@@ -279,17 +301,26 @@ class PostgresStore:
         self._readers = Pool(server.reader, server.where, limit=self._max_readers, patience_seconds=patience)
         # Heads and snapshots are written beside the appends, not between them.
         self._side = Pool(server.writer, server.where, limit=_SIDE_CONNECTIONS, patience_seconds=patience)
+        replica = None
+        if self._replica is not None:
+            # Without patience: the primary can answer as well.
+            where, limit = self._replica.where, self._max_readers
+            replica = Pool(self._replica.replica, where, limit=limit, patience_seconds=0)
+        self._pools = [pool for pool in (self._readers, self._side, replica) if pool is not None]
+        self._reads = Reads(self._readers, replica)
         self._wakeup = Wakeup(self._poll_seconds)
         self._stall = Stall(self._stall_seconds)
         self._group: Group[Append, Appended] = Group(self._commit, size, max_waiting=self._max_waiting)
 
     def _commit(self, batch: list[Append]) -> list[Appended | Exception]:
         outcomes = self._writer.commit(batch)
+        self._reads.wrote()
         self._wakeup.announce()
         return outcomes
 
 
-_POSITION = itemgetter(3)
+_PLACE = 3
+_POSITION = itemgetter(_PLACE)
 
 
 def _within(number: int) -> int:
@@ -301,7 +332,7 @@ def _upto(number: int | None) -> int:
     return _LAST_PLACE if number is None else _within(number)
 
 
-_abandoned: list[tuple[Writer, Pool, Pool]] = []
+_abandoned: list[tuple[Writer | Pool, ...]] = []
 
 
 def _refuse(where: str) -> Connect:

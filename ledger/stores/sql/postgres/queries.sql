@@ -438,6 +438,14 @@ SELECT NOT row_security_active($name${schema}.events$name$)
 -- name: raise_epoch
 SELECT {schema}.raise_epoch()
 
+-- name: log_position
+-- How far the log has got: all that this session has been shown lies before it.
+SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint
+
+-- name: replayed
+-- How far a replica has come in the log of its primary.
+SELECT (pg_last_wal_replay_lsn() - '0/0')::bigint
+
 -- name: holders
 -- Who holds the transaction $1, which followers wait for: a session in any database, or nobody any more
 -- where the transaction was prepared. Ids are compared as the 32 bits that sessions show.

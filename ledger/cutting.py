@@ -175,14 +175,14 @@ def actor_of(fields: Any) -> Actor:
     return _actor(**{**fields, "on_behalf_of": tuple(fields["on_behalf_of"])})
 
 
-# The same few actors and terms surround thousands of events.
+# The same few actors and terms surround thousands of events. They are told apart by type, too: true is not 1.
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def _terms_mark(**fields: Any) -> TermsMark:
     return TermsMark(**fields)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def _actor(**fields: Any) -> Actor:
     return Actor(**fields)

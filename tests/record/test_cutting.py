@@ -18,7 +18,7 @@ from ledger.codec import decode
 from ledger.cutting import LONGEST_PIECE, cut
 from ledger.errors import ChainBroken, LedgerError, SchemaMismatch, UndecodableRecord, UnknownEventName
 from ledger.events import EVENT_CLASSES, CursorMoved, Event
-from ledger.record import Envelope, Record, digest
+from ledger.record import Envelope, Record, TermsMark, digest
 from tests.record.records import ENVELOPE, GOAL, KIM, ROW, envelopes, fields_of, row_of
 from tests.strategies import ANY, COMPLETE, Vocabulary, event, events
 
@@ -133,6 +133,18 @@ def test_records_that_differ_in_one_piece_only_are_told_apart() -> None:
         found = agree(row_of(GOAL, **change).record)
         assert found is not None
         assert Envelope(**{name: getattr(found, name) for name in Envelope._fields}) == around
+
+
+@pytest.mark.parametrize("position", [b"true", b"1.0"])
+def test_terms_that_were_read_do_not_stand_for_others_that_python_calls_equal(position: bytes) -> None:
+    record = row_of(GOAL, terms=TermsMark(digest="v1:" + "ab" * 32, position=1)).record
+    for read in (whole, cut_up):
+        assert read(record) is not None
+    other = record.replace(b'"position":1}', b'"position":%b}' % position)
+    assert other != record
+    assert agree(other) is None
+    with pytest.raises(UndecodableRecord):
+        whole(other)
 
 
 def test_pieces_too_long_to_be_kept_are_read_as_a_whole() -> None:

@@ -36,6 +36,9 @@ def cut(record: bytes, hash: bytes, run: str, position: int) -> Record | None:
 
     That the bytes have the hash was checked before.
     """
+    if type(position) is not int:
+        # A table that was tampered with may hold anything where numbers were.
+        return None
     before_place = b',"position":%d,"prev":"' % position
     head = record.find(_AT)
     at = head + len(_AT)

@@ -291,6 +291,12 @@ def test_what_cannot_be_cut_is_refused_as_ever(old: bytes, new: bytes, refusal: 
         decode(record, digest(record), run=RUN, position=POSITION)
 
 
+@pytest.mark.parametrize("position", ["3", b"3", None, 3.5])
+def test_a_place_that_is_no_number_is_not_that_of_a_record(position: Any) -> None:
+    with pytest.raises(ChainBroken):
+        decode(ROW.record, ROW.hash, run=RUN, position=position)
+
+
 def test_a_refusal_of_data_names_the_place() -> None:
     row = row_of(CursorMoved(node="n"))
     record = row.record.replace(b'"round":0', b'"round":-1')

@@ -152,12 +152,13 @@ def _store(path: Path, open_store: Open, clock: Callable[[], datetime]) -> Itera
             "cannot tell whether it is a network file system, which is not safe" if kind == "unknown" else ""
         )
         yield Check("file system", "note" if advice else "ok", kind, advice)
-        yield _clock(store, clock)
+        yield check_clock(store, clock)
     finally:
         store.close()
 
 
-def _clock(store: FullStore, clock: Callable[[], datetime]) -> Check:
+def check_clock(store: FullStore, clock: Callable[[], datetime]) -> Check:
+    """Compare the newest event with the clock."""
     rows = store.tail(after=store.end() - 1, limit=1)
     if not rows:
         return Check("clock", "ok", "no event yet to compare with")

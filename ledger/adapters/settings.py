@@ -34,7 +34,7 @@ class Settings(BaseSettings):
     tenant: Id = "default"
     """Whose runs and sources to see."""
     url: str = Field(default="./ledger.db", min_length=1)
-    """A file path (SQLite)."""
+    """A file path (SQLite), or `postgresql://…`."""
 
     @property
     def writer(self) -> Actor | None:

@@ -69,6 +69,15 @@ def file_of(url: str | Path) -> Path | None:
     return Path(address)
 
 
+def check_driver() -> None:
+    """Make sure that PostgreSQL can be spoken to.
+
+    Raises:
+        InvalidInput: its driver is not installed.
+    """
+    _postgres_store()
+
+
 def _postgres_store() -> type[PostgresStore]:
     try:
         from ledger.stores.postgres.store import PostgresStore

@@ -12,7 +12,7 @@ from ledger.adapters.settings import Settings, read_settings
 from ledger.application.opening import open_ledger
 from ledger.canonical import invalid
 from ledger.errors import SchemaMismatch, StoreUnavailable
-from ledger.stores.opening import file_of
+from ledger.stores.opening import check_driver, file_of, is_postgres
 from ledger.stores.sqlite_inspection import schema_of
 from ledger.stores.sqlite_schema import supported_version
 
@@ -30,6 +30,18 @@ def settings_of(
         tenant=given.tenant if tenant is None else tenant,
         actor=given.actor if actor is None else actor,
     )
+
+
+def names_server(settings: Settings) -> bool:
+    """Tell whether the ledger is on PostgreSQL.
+
+    Raises:
+        InvalidInput: it is, and the driver for it is not installed.
+    """
+    if not is_postgres(settings.url):
+        return False
+    check_driver()
+    return True
 
 
 def path_of(settings: Settings) -> Path:
@@ -51,6 +63,13 @@ def open_for_reading(settings: Settings) -> Ledger:
         StoreUnavailable: there is none, or the file holds none; `reason` is `missing` or `empty`.
         SchemaMismatch: the schema is newer, or older and waits for `intent-ledger migrate`.
     """
+    if names_server(settings):
+        where, found = _schema_of_server(settings.url)
+        if found == 0:
+            raise StoreUnavailable(
+                f"{where} holds no ledger: name another with --ledger", reason="empty", where=where
+            )
+        return open_ledger(settings.url, tenant=settings.tenant, actor=settings.writer, create=False)
     path = path_of(settings)
     if _schema(path) == 0:
         raise StoreUnavailable(
@@ -60,11 +79,14 @@ def open_for_reading(settings: Settings) -> Ledger:
 
 
 def open_for_writing(settings: Settings) -> Ledger:
-    """Open a ledger, creating the file where there is none.
+    """Open a ledger, creating the file, or the schema in a database, where there is none.
 
     Raises:
         SchemaMismatch: the schema is newer, or older and waits for `intent-ledger migrate`.
     """
+    if names_server(settings):
+        _schema_of_server(settings.url)
+        return open_ledger(settings.url, tenant=settings.tenant, actor=settings.writer)
     path = path_of(settings)
     if path.exists():
         _schema(path)
@@ -84,10 +106,21 @@ def existing(path: Path) -> Path:
 
 
 def _schema(path: Path) -> int:
-    found, supported = schema_of(existing(path)), supported_version()
+    return _refuse_older(str(path), schema_of(existing(path)), supported_version())
+
+
+def _schema_of_server(url: str) -> tuple[str, int]:
+    """Return where a PostgreSQL ledger is, without what is secret, and its schema."""
+    from ledger.stores.postgres import inspection, schema
+
+    where = inspection.server_of(url).where
+    return where, _refuse_older(where, inspection.schema_of(url), schema.supported_version())
+
+
+def _refuse_older(place: str, found: int, supported: int) -> int:
     if 0 < found < supported:
         raise SchemaMismatch(
-            f"{path} has schema {found}, this program reads {supported}: stop older programs, "
+            f"{place} has schema {found}, this program reads {supported}: stop older programs, "
             "then run: intent-ledger migrate",
             found=found,
             supported=supported,

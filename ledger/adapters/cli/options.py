@@ -10,8 +10,8 @@ LedgerOption = Annotated[
     str | None,
     typer.Option(
         "--ledger",
-        metavar="FILE",
-        help="The ledger, a SQLite file. Else INTENT_LEDGER_URL, else ./ledger.db.",
+        metavar="FILE|URL",
+        help="The ledger: a SQLite file, or postgresql://…. Else INTENT_LEDGER_URL, else ./ledger.db.",
         show_default=False,
     ),
 ]

@@ -9,7 +9,7 @@ from ledger.stores.postgres.session import Session
 
 def holders_of_transaction(session: Session, transaction: int) -> list[dict[str, Any]]:
     """Name who holds a transaction open, in whatever database; nobody where it has ended meanwhile."""
-    return list(map(_described, session.fetch("holders", transaction)))
+    return list(map(described, session.fetch("holders", transaction)))
 
 
 def lock_holders(session: Session, schema: str, seconds: float) -> list[dict[str, Any]]:
@@ -17,10 +17,11 @@ def lock_holders(session: Session, schema: str, seconds: float) -> list[dict[str
 
     What the server does not show this role (state and age of other roles' sessions) is None.
     """
-    return list(map(_described, session.fetch("lock_holders", schema, float(seconds))))
+    return list(map(described, session.fetch("lock_holders", schema, float(seconds))))
 
 
-def _described(row: tuple[Any, ...]) -> dict[str, Any]:
+def described(row: tuple[Any, ...]) -> dict[str, Any]:
+    """Return one who keeps others waiting as plain values."""
     pid, database, user, application, state, seconds, prepared = row
     return {
         "pid": pid,

@@ -132,7 +132,7 @@ def test_the_environment_names_the_ledger(call: Call, good: Path, monkeypatch: p
     assert (answer.code, answer.error["code"]) == (64, "invalid_input")
 
 
-@pytest.mark.parametrize("url", [":memory:", "postgresql://db/x", "", " "])
+@pytest.mark.parametrize("url", [":memory:", "mysql://db/x", "", " "])
 def test_an_address_that_names_no_file_is_a_usage_error(call: Call, url: str) -> None:
     assert call("runs", "--ledger", url).code == 64
 

@@ -13,7 +13,7 @@ $$;
 
 -- For each statement, so that one that would change nothing is refused too, and an append pays nothing: neither
 -- of them fires on INSERT. ALWAYS: also where a session passes itself off as replication.
-CREATE TRIGGER events_refuse_change BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.events
+CREATE TRIGGER events_refuse_change BEFORE DELETE OR UPDATE OR TRUNCATE ON {schema}.events
 FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse();
 ALTER TABLE {schema}.events ENABLE ALWAYS TRIGGER events_refuse_change;
 

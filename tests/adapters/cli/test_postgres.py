@@ -1,0 +1,49 @@
+"""Commands on a ledger on PostgreSQL."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from tests.adapters.cli.conftest import Call
+from tests.servers.cluster import Cluster
+from tests.stores.secured import secured
+
+
+def test_a_ledger_is_made_migrated_and_read(call: Call, postgres: Cluster, fresh_database: str) -> None:
+    answer = call("runs", "--ledger", fresh_database, "--json")
+    assert (answer.code, answer.error["data"]["reason"]) == (3, "empty")
+    document = call("migrate", "--ledger", fresh_database, "--json").document
+    assert (document["before"], document["after"] > 0) == (0, True)
+    again = call("migrate", "--ledger", fresh_database)
+    assert "up to date" in again.out
+    assert call("runs", "--ledger", fresh_database).code == 0
+    assert postgres.password not in again.out + document["url"]
+
+
+def test_roles_are_created_once(call: Call, fresh_database: str) -> None:
+    name = f"shop_{secrets.token_hex(6)}"
+    first = call("migrate", "--ledger", fresh_database, "--roles", name, "--json").document
+    assert first["created_roles"] == [
+        f"{name}_{kind}" for kind in ("owner", "writer", "reader", "every_tenant")
+    ]
+    again = call("migrate", "--ledger", fresh_database, "--roles", name)
+    assert "all roles are there" in again.out
+    assert call("doctor", "--ledger", fresh_database).code == 0
+
+
+def test_roles_that_cannot_be_are_refused(
+    call: Call, good: Path, fresh_database: str, postgres: Cluster
+) -> None:
+    assert call("migrate", "--ledger", good, "--roles", "shop").code == 64
+    assert call("migrate", "--ledger", fresh_database, "--roles", "x" * 60).code == 64
+    without_the_right = call("migrate", "--ledger", secured(postgres).writer(), "--roles", "shop", "--json")
+    assert (without_the_right.code, without_the_right.error["data"]["reason"]) == (3, "no_privilege")
+
+
+def test_doctor_exits_with_1_where_something_is_bad(call: Call, postgres: Cluster) -> None:
+    place = secured(postgres)
+    assert call("doctor", "--ledger", place.writer()).code == 0
+    answer = call("doctor", "--ledger", place.login(place.roles.writer), "--json")
+    assert (answer.code, answer.document["fine"]) == (1, False)
+    assert "url" in answer.document

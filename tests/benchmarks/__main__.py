@@ -6,62 +6,127 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.benchmarks import appends, cpu, footprint, loading, replay
+from tests.benchmarks import (
+    appends,
+    callers,
+    cpu,
+    following,
+    footprint,
+    loading,
+    one_run,
+    postgres_appends,
+    postgres_callers,
+    postgres_footprint,
+    postgres_reading,
+    replay,
+)
+from tests.benchmarks.measure import Result
+from tests.benchmarks.server import HERE, NoServer, postgres
 
-SUITES = {
+EMBEDDED: dict[str, Callable[[Path], list[Result]]] = {
     "appends": appends.measure,
+    "callers": callers.measure,
     "replay": replay.measure,
     "loading": loading.measure,
     "footprint": footprint.measure,
 }
+"""On SQLite, in an empty folder."""
+
+SERVED: dict[str, Callable[[str], list[Result]]] = {
+    "postgres-appends": postgres_appends.measure,
+    "postgres-callers": postgres_callers.measure,
+    "one-run": one_run.measure,
+    "postgres-reading": postgres_reading.measure,
+    "postgres-footprint": postgres_footprint.measure,
+    "following": following.measure,
+}
+"""On PostgreSQL, in an empty database."""
+
+NAMES = (*EMBEDDED, *SERVED, "cpu")
 
 
 def main() -> None:
     """Measure what was named, or everything, and print one line a ratio."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"any of {', '.join([*SUITES, 'cpu'])}; none: all of them")
+    parser.add_argument("names", nargs="*", help=f"any of {', '.join(NAMES)}; none: all of them")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
-    unknown = set(asked.names) - {*SUITES, "cpu"}
+    unknown = set(asked.names) - set(NAMES)
     if unknown:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}")
-    names = asked.names or [*SUITES, "cpu"]
-    document: dict[str, object] = {"ratios": []}
-    if not asked.json:
-        print("median (quartiles) of interleaved rounds; compare ratios, never runs\n")
-    for name in names:
-        # On the disk the repository lies on: a memory file system would make syncing free.
-        with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".bench-") as folder:
-            if name == "cpu":
-                document["cpu"] = _cpu(Path(folder), quiet=asked.json)
-            else:
-                _ratios(name, Path(folder), document, quiet=asked.json)
-    if asked.json:
-        json.dump(document, sys.stdout, indent=2)
-        print()
+    names = asked.names or NAMES
+    report = Report(quiet=asked.json)
+    report.say("median (quartiles) of interleaved rounds; compare ratios, never runs")
+    embedded = [name for name in names if name in EMBEDDED]
+    if embedded:
+        report.say("\nSQLite")
+    for name in embedded:
+        with _folder() as folder:
+            report.add(EMBEDDED[name](Path(folder)))
+    _served([name for name in names if name in SERVED], report)
+    if "cpu" in names:
+        with _folder() as folder:
+            report.cpu(*cpu.measure(Path(folder)))
+    report.end()
 
 
-def _ratios(name: str, folder: Path, document: dict[str, object], *, quiet: bool) -> None:
-    ratios = document["ratios"]
-    assert isinstance(ratios, list)
-    for result in SUITES[name](folder):
-        ratios.append(asdict(result))
-        if not quiet:
+class Report:
+    """What was measured, printed line by line as it comes, or as one document in the end."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._document: dict[str, object] = {}
+        self._ratios: list[dict[str, object]] = []
+
+    def add(self, results: Iterable[Result]) -> None:
+        for result in results:
+            self._ratios.append(asdict(result))
             spread = f"({result.low:.2f}-{result.high:.2f})"
-            print(f"{result.name:<58} {result.ratio:6.2f} {spread:<14} goal {result.goal:<8} {result.note}")
-            sys.stdout.flush()
+            self.say(
+                f"{result.name:<67} {result.ratio:6.2f} {spread:<14} goal {result.goal:<8} {result.note}"
+            )
 
+    def leave_out(self, names: list[str], reason: str) -> None:
+        self._document["left_out"] = dict.fromkeys(names, reason)
+        for name in names:
+            self.say(f"{name}: left out, {reason}")
 
-def _cpu(folder: Path, *, quiet: bool) -> dict[str, object]:
-    each, shares = cpu.measure(folder)
-    if not quiet:
-        print(f"\nCPU time of one append: {each:.0f} microseconds here, under a profiler shared as")
+    def cpu(self, each: float, shares: dict[str, float]) -> None:
+        self._document["cpu"] = {"microseconds": each, "shares": shares}
+        self.say(f"\nCPU time of one append: {each:.0f} microseconds here, under a profiler shared as")
         for part, share in sorted(shares.items(), key=lambda item: -item[1]):
-            print(f"  {part:<22} {share:5.0%}")
-    return {"microseconds": each, "shares": shares}
+            self.say(f"  {part:<22} {share:5.0%}")
+
+    def say(self, line: str) -> None:
+        if not self._quiet:
+            print(line, flush=True)
+
+    def end(self) -> None:
+        if self._quiet:
+            json.dump({"ratios": self._ratios, **self._document}, sys.stdout, indent=2)
+            print()
+
+
+def _served(names: list[str], report: Report) -> None:
+    if not names:
+        return
+    try:
+        with postgres() as cluster:
+            report.say(f"\nPostgreSQL {cluster.major}")
+            for name in names:
+                report.add(SERVED[name](cluster.fresh_database()))
+    except NoServer as none:
+        report.say("\nPostgreSQL")
+        report.leave_out(names, str(none))
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    # On the disk the repository lies on: a memory file system would make syncing free.
+    return tempfile.TemporaryDirectory(dir=HERE, prefix=".bench-")
 
 
 if __name__ == "__main__":

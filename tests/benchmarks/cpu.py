@@ -8,8 +8,8 @@ import time
 from itertools import count
 from pathlib import Path
 
-from ledger import Actor, open_ledger
-from tests.benchmarks.appends import events_of_600_bytes
+from ledger import open_ledger
+from tests.benchmarks.workload import ACTOR, moves
 
 _EVENTS = 3_000
 _PARTS = {
@@ -24,8 +24,8 @@ _PARTS = {
 
 def measure(folder: Path) -> tuple[float, dict[str, float]]:
     """Return CPU microseconds of one append, and the share of it that each part takes."""
-    with open_ledger(folder / "cpu.db", actor=Actor("agent:refunds", session="s-1")) as ledger:
-        step = events_of_600_bytes(ledger.open_run("cpu", "goal"), count())
+    with open_ledger(folder / "cpu.db", actor=ACTOR) as ledger:
+        step = moves(ledger.open_run("cpu", "goal"), count())
         for _ in range(200):
             step()
         begin = time.process_time()

@@ -7,9 +7,9 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from ledger import Actor, open_ledger
-from tests.benchmarks.appends import events_of_600_bytes
+from ledger import open_ledger
 from tests.benchmarks.measure import Result, compare, seconds
+from tests.benchmarks.workload import ACTOR, moves
 
 _RUNS, _EVENTS = 20, 500
 _BASELINE = (
@@ -29,9 +29,9 @@ def measure(folder: Path) -> list[Result]:
 def _disk(folder: Path) -> Result:
     path = folder / "size.db"
     records = 0
-    with open_ledger(path, actor=Actor("agent:refunds", session="s-1")) as ledger:
+    with open_ledger(path, actor=ACTOR) as ledger:
         for number in range(_RUNS):
-            step = events_of_600_bytes(ledger.open_run(f"run-{number:03}", "goal"), count())
+            step = moves(ledger.open_run(f"run-{number:03}", "goal"), count())
             for _ in range(_EVENTS):
                 step()
         for row in ledger.store.tail(limit=_RUNS * (_EVENTS + 1)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 Timed = Callable[[], float]
@@ -41,18 +41,27 @@ def speed(name: str, ours: Timed, theirs: Timed, *, rounds: int, goal: str, note
 
 def compare(name: str, over: Timed, under: Timed, *, rounds: int, goal: str, note: str = "") -> Result:
     """Divide the time of one side by the time of the other, round by round."""
-    over(), under()  # the first call pays for what later ones find ready
-    ratios: list[float] = []
+    times = interleaved({"over": over, "under": under}, rounds)
+    return ratio(name, times["over"], times["under"], goal, note)
+
+
+def interleaved(sides: Mapping[str, Timed], rounds: int) -> dict[str, list[float]]:
+    """Time several sides in turns; return the seconds that each took, round by round."""
+    names = list(sides)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for side in sides.values():
+        side()  # the first call pays for what later ones find ready
     for number in range(rounds):
-        # Each side is first in every other round, so that neither profits from its place.
-        if number % 2:
-            below = under()
-            above = over()
-        else:
-            above = over()
-            below = under()
-        ratios.append(above / below)
-    return summary(name, ratios, goal, note)
+        # Each side is first in its turn, so that none profits from its place.
+        begin = number % len(names)
+        for name in names[begin:] + names[:begin]:
+            times[name].append(sides[name]())
+    return times
+
+
+def ratio(name: str, over: Sequence[float], under: Sequence[float], goal: str, note: str = "") -> Result:
+    """Divide the times of one side by those of the other, round by round."""
+    return summary(name, [above / below for above, below in zip(over, under, strict=True)], goal, note)
 
 
 def summary(name: str, ratios: Sequence[float], goal: str, note: str = "") -> Result:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from ledger.record import Row
@@ -37,3 +39,9 @@ def insert(connection: sqlite3.Connection, run: str, row: Row) -> None:
     connection.execute(
         _INSERT, ("default", run, row.position, row.hash, row.key, row.act, row.claim, row.record)
     )
+
+
+def writer(connection: sqlite3.Connection, run: str, row: Row) -> Callable[[], None]:
+    """Return a step that inserts a row behind the ones before."""
+    places = count(1)
+    return lambda: insert(connection, run, row._replace(position=next(places)))

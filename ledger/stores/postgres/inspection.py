@@ -157,7 +157,7 @@ def _inspect(server: Server, session: Session, held_seconds: float) -> Inspectio
         settings=dict(ask("settings", list(SETTINGS))),
         altered=changed,
         rights=rights,
-        tenants=Tenants._make([*ask("tenants")[0], *ask("left_behind")[0]]),
+        tenants=Tenants._make([*ask("tenants", server.schema)[0], *ask("left_behind")[0]]),
         epoch_is_behind=ask("epoch_is_behind")[0][0],
         holders=tuple(map(described, ask("transactions", held_seconds))),
         oldest_database=ask("oldest_database")[0][0],

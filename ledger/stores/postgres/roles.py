@@ -7,6 +7,7 @@ step of its own, which may be repeated.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from psycopg.sql import Identifier, Literal
@@ -71,11 +72,13 @@ def establish(session: Session, schema: str, roles: Roles) -> list[str]:
 
 def grant(session: Session, schema: str, roles: Roles) -> None:
     """Give each role what it needs, in the transaction that is open."""
-    text = in_schema(script("postgres", "roles"), schema)
+    words = {"schema": Identifier(schema).as_string()}
     for place, name in roles._asdict().items():
-        text = text.replace(f"{{{place}}}", Identifier(name).as_string())
+        words[place] = Identifier(name).as_string()
         # A role as a value is written like an identifier, within a string.
-        text = text.replace(f"{{{place}_name}}", Literal(Identifier(name).as_string()).as_string())
+        words[f"{place}_name"] = Literal(words[place]).as_string()
+    # All at once: a name may look like a place.
+    text = re.sub(r"\{(\w+)\}", lambda place: words[place[1]], script("postgres", "roles"))
     session.command(text.encode())
 
 

@@ -199,7 +199,7 @@ class Server:
         Raises:
             StoreUnavailable: no tenant is open to this role, to which the ledger would seem empty.
         """
-        admitted, behind = session.fetch("standing")[0]
+        admitted, behind = session.fetch("standing", self.schema)[0]
         if not admitted:
             advice = "no tenant is open to this role: make it a member of one that has some"
             raise unavailable(self.where, "no_tenant", advice)

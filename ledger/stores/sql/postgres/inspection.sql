@@ -32,7 +32,7 @@ WHERE nspname = $1
 
 -- name: tenants
 -- Whether row-level security holds for this role, and how many tenants are open to it; no name: every one.
-SELECT row_security_active($name${schema}.events$name$), count(*), coalesce(bool_or(tenant IS NULL), false)
+SELECT row_security_active(format('%I.events', $1::text)), count(*), coalesce(bool_or(tenant IS NULL), false)
 FROM {schema}.members
 WHERE pg_has_role(role, 'USAGE')
 

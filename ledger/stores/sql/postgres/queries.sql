@@ -430,10 +430,10 @@ SELECT current_setting('server_version_num')::bigint, current_setting('server_en
     pg_is_in_recovery()
 
 -- name: standing
--- Whether any tenant is open to this role, and whether the epoch has to be raised and it may.
-SELECT NOT row_security_active($name${schema}.events$name$)
+-- Whether any tenant is open to this role in the schema $1, and whether the epoch has to be raised and it may.
+SELECT NOT row_security_active(format('%I.events', $1::text))
         OR EXISTS (SELECT FROM {schema}.members WHERE pg_has_role(role, 'USAGE')),
-    {schema}.epoch_is_behind() AND has_function_privilege($name${schema}.raise_epoch()$name$, 'EXECUTE')
+    {schema}.epoch_is_behind() AND has_function_privilege(format('%I.raise_epoch()', $1::text), 'EXECUTE')
 
 -- name: raise_epoch
 SELECT {schema}.raise_epoch()
@@ -463,7 +463,7 @@ WHERE transaction::text::bigint = $1::bigint % 4294967296
 -- Who has been in a transaction for $2 seconds that locks tables of the schema $1: one of them, or several, kept
 -- a statement waiting that has just given up. (Who blocks whom is shown only while the waiting lasts.)
 SELECT DISTINCT activity.pid::bigint, activity.datname::text, activity.usename::text, activity.application_name,
-    activity.state, extract(epoch FROM clock_timestamp() - coalesce(activity.xact_start, held.prepared))::double precision,
+    activity.state, extract(epoch FROM statement_timestamp() - coalesce(activity.xact_start, held.prepared))::double precision,
     held.gid
 FROM pg_locks
 JOIN pg_class ON pg_class.oid = pg_locks.relation
@@ -474,4 +474,4 @@ WHERE pg_locks.granted AND pg_locks.mode <> 'AccessShareLock'
     AND pg_class.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
     AND pg_locks.pid IS DISTINCT FROM pg_backend_pid()
     AND coalesce(activity.xact_start, held.prepared, '-infinity')
-        <= clock_timestamp() - make_interval(secs => $2::double precision)
+        <= statement_timestamp() - make_interval(secs => $2::double precision)

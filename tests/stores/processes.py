@@ -1,4 +1,7 @@
-"""What the tests run in processes of their own. Each function is a process; it reports through a pipe."""
+"""What the tests run in processes of their own. Each function is a process; it reports through a pipe.
+
+`place` is what `open_store` takes: a file, or the URL of a server.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -18,10 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from ledger.errors import GuardMoved, PositionConflict, StoreUnavailable
-from ledger.stores.base import Guard, StreamAppend
+from ledger.stores.base import FullStore, Guard, StreamAppend
 from ledger.stores.memory import MemoryStore
+from ledger.stores.opening import open_store
+from ledger.stores.postgres.store import PostgresStore
 from ledger.stores.sqlite import SQLiteStore
-from tests.stores.builder import TENANT, Spec, everything, ids, one, part
+from tests.stores.builder import TENANT, Spec, everything, ids, one, part, until
 from tests.stores.faults import Hooks
 
 CONTEXT = get_context("spawn")
@@ -58,17 +64,19 @@ def run(target: Callable[..., None], *arguments: object) -> list[Any]:
 # --- writers -----------------------------------------------------------------------------------------
 
 
-def write(path: Path, name: int, threads: int, events: int, begin: Barrier, reports: Connection) -> None:
+def write(
+    place: Path | str, name: int, threads: int, events: int, begin: Barrier, reports: Connection
+) -> None:
     """Append to runs of this process's own, and to one that all processes share."""
 
-    def own(thread: int, store: SQLiteStore) -> None:
+    def own(thread: int, store: FullStore) -> None:
         seen: StreamAppend | None = None
         for number in range(events):
             appended = part(f"run-{name}.{thread}", f"{name}.{thread}.{number}", after=seen)
             store.append(one(appended))
             seen = appended
 
-    def shared(store: SQLiteStore) -> int:
+    def shared(store: FullStore) -> int:
         conflicts = 0
         for number in range(events):
             while True:
@@ -81,7 +89,7 @@ def write(path: Path, name: int, threads: int, events: int, begin: Barrier, repo
                     conflicts += 1
         return conflicts
 
-    with closing(SQLiteStore(path, busy_seconds=60)) as store:
+    with closing(open_store(place, busy_seconds=60)) as store:
         begin.wait()
         workers = [threading.Thread(target=own, args=(thread, store)) for thread in range(threads)]
         for worker in workers:
@@ -92,11 +100,11 @@ def write(path: Path, name: int, threads: int, events: int, begin: Barrier, repo
     reports.send(conflicts)
 
 
-def write_until_killed(path: Path, threads: int, reports: Connection) -> None:
+def write_until_killed(place: Path | str, threads: int, reports: Connection) -> None:
     """Append for ever, to two runs at once in each thread; report what was acknowledged."""
     sending = threading.Lock()
 
-    def work(thread: int, store: SQLiteStore) -> None:
+    def work(thread: int, store: FullStore) -> None:
         names = f"a-{thread}", f"b-{thread}"
         last = [next(reversed(store.read(TENANT, name)), None) for name in names]
         for number in itertools.count(last[0].position + 1 if last[0] else 1):
@@ -110,7 +118,7 @@ def write_until_killed(path: Path, threads: int, reports: Connection) -> None:
                 reports.send([(f"{name}.{number}", gid) for name, gid in zip(names, gids, strict=True)])
             last = [store.read(TENANT, name, after=number - 1)[0] for name in names]
 
-    store = SQLiteStore(path, busy_seconds=60)
+    store = open_store(place, busy_seconds=60)
     workers = [threading.Thread(target=work, args=(thread, store)) for thread in range(threads)]
     for worker in workers:
         worker.start()
@@ -118,11 +126,13 @@ def write_until_killed(path: Path, threads: int, reports: Connection) -> None:
         worker.join()
 
 
-def accept_and_withdraw(path: Path, name: int, count: int, begin: Barrier, reports: Connection) -> None:
+def accept_and_withdraw(
+    place: Path | str, name: int, count: int, begin: Barrier, reports: Connection
+) -> None:
     """Relay guarded appends, or, in the process of name 0, move the source they rely on."""
     source = "$source:policy"
     refused = 0
-    with closing(SQLiteStore(path, busy_seconds=60)) as store:
+    with closing(open_store(place, busy_seconds=60)) as store:
         begin.wait()
         seen: StreamAppend | None = None
         for number in range(count):
@@ -147,9 +157,9 @@ def accept_and_withdraw(path: Path, name: int, count: int, begin: Barrier, repor
 # --- forks -------------------------------------------------------------------------------------------
 
 
-def fork_and_go_on(path: Path, forks: int, reports: Connection) -> None:
+def fork_and_go_on(place: Path | str, forks: int, reports: Connection) -> None:
     """Fork again and again beside a thread that appends and one that reads; the children append as well."""
-    store = SQLiteStore(path, busy_seconds=60)
+    store = open_store(place, busy_seconds=60)
     stop = threading.Event()
 
     def append() -> None:
@@ -182,7 +192,7 @@ def fork_and_go_on(path: Path, forks: int, reports: Connection) -> None:
     reports.send([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
 
 
-def _child(store: SQLiteStore, number: int) -> None:
+def _child(store: FullStore, number: int) -> None:
     """Append in a child, also from threads of its own, and end without the parent's clean-up."""
     code = 1
     try:
@@ -232,6 +242,41 @@ def fork_beside_a_call(path: Path, reports: Connection) -> None:
     thread.join()
     store.append(one(part("run-3", "d")))
     reports.send((code, ids(everything(store))))
+
+
+def fork_beside_a_long_call(url: str, reports: Connection) -> None:
+    """Fork while another thread appends on PostgreSQL and waits for a lock that a third holds."""
+    store = PostgresStore(url, busy_seconds=60)
+    first = part("$source:policy", "a")
+    store.append(one(first))
+    with closing(store._server.writer()) as holder:
+        holder.command(b"BEGIN")
+        store._writer._lock_heads(holder, one(part("$source:policy", "x", after=first)))
+        thread = threading.Thread(target=lambda: store.append(one(part("$source:policy", "b", after=first))))
+        thread.start()
+        until(lambda: bool(holder.connection.execute(_WAITING).fetchone()))
+        # Who forks waits no longer than this for those who are in the middle of something.
+        store._server = replace(store._server, busy_seconds=0.05)
+        child = os.fork()
+        if child == 0:
+            refused = []
+            for call in (lambda: store.append(one(part("run-2", "c"))), store.end):
+                try:
+                    call()
+                except StoreUnavailable as error:
+                    refused.append(error.data["reason"])
+            os._exit(0 if refused == ["forked", "forked"] else 1)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        holder.command(b"COMMIT")
+        thread.join()
+    store.append(one(part("run-2", "c")))
+    store.append(one(part("run-3", "d")))
+    reports.send((code, ids(everything(store))))
+
+
+_WAITING = (
+    "SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)) LIMIT 1"
+)
 
 
 def fork_in_memory(reports: Connection) -> None:

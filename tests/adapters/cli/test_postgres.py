@@ -5,6 +5,9 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+import psycopg
+
+from ledger import open_ledger
 from tests.adapters.cli.conftest import Call
 from tests.servers.cluster import Cluster
 from tests.stores.secured import secured
@@ -47,3 +50,18 @@ def test_doctor_exits_with_1_where_something_is_bad(call: Call, postgres: Cluste
     answer = call("doctor", "--ledger", place.login(place.roles.writer), "--json")
     assert (answer.code, answer.document["fine"]) == (1, False)
     assert "url" in answer.document
+
+
+def test_a_gap_that_a_writer_forced_in_is_found(call: Call, postgres: Cluster) -> None:
+    writer = secured(postgres).writer()
+    with open_ledger(writer) as ledger:
+        ledger.open_run("r", "g")
+    assert call("verify", "--all", "--ledger", writer).code == 0
+    with psycopg.connect(writer) as connection:
+        connection.execute(
+            "INSERT INTO intent_ledger.events (gid, position, tenant, run, hash, record) "
+            "SELECT (epoch + pg_current_xact_id()::text::bigint) << 20, 7, 'default', 'r', '', '' "
+            "FROM intent_ledger.epoch"
+        )
+    answer = call("verify", "--all", "--ledger", writer)
+    assert (answer.code, "positions 2 to 6 are missing" in answer.out) == (1, True)

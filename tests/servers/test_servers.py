@@ -7,6 +7,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from tests.servers import cluster
 from tests.servers.bouncer import Bouncer
 from tests.servers.cluster import Cluster, Server, kinds, shared
 from tests.servers.proxy import Proxy
@@ -21,11 +22,22 @@ def one(url: str, statement: str) -> object:
 
 @pytest.mark.parametrize("kind", kinds())
 def test_a_cluster_is_as_durable_as_one_in_production_and_asks_for_a_password(kind: str) -> None:
-    cluster = shared(kind)
+    found = shared(kind)
     for setting in ("fsync", "full_page_writes", "synchronous_commit"):
-        assert one(cluster.url(), f"SHOW {setting}") == "on"
+        assert one(found.url(), f"SHOW {setting}") == "on"
     with pytest.raises(psycopg.OperationalError, match="password"):
-        psycopg.connect(cluster.url(password="wrong"))
+        psycopg.connect(found.url(password="wrong"))
+
+
+@pytest.mark.parametrize(("ci", "told"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)])
+def test_want_of_a_server_skips_a_test_and_fails_it_in_continuous_integration(
+    monkeypatch: pytest.MonkeyPatch, ci: str, told: type[BaseException]
+) -> None:
+    monkeypatch.setattr(cluster, "installations", tuple)
+    monkeypatch.setenv("CI", ci)
+    assert cluster.kinds() == ("postgres",)
+    with pytest.raises(told, match="no PostgreSQL"):
+        cluster.kinds_installed("postgres")
 
 
 def test_two_kinds_are_two_major_versions() -> None:

@@ -6,7 +6,6 @@ lead, never the loop's; whoever leads, the outcomes of a batch return to the loo
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +14,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
+from ledger.aio.loops import running
 from ledger.application.steps import Send, Steps
 from ledger.errors import LedgerError, StoreUnavailable
 from ledger.stores.base import Append, Appended, FullStore
@@ -31,7 +31,8 @@ class Hands:
 
     def __init__(self, store: FullStore) -> None:
         self._store = store
-        self._soon = _soon()
+        self.loop = running()
+        """The loop it works for."""
         self._mutex = threading.Lock()
         self._outcomes: list[tuple[Done, Any]] = []
         self._pool = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="ledger-call")
@@ -118,7 +119,7 @@ class Hands:
             if len(self._outcomes) > 1:
                 return
         with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
-            self._soon(self._dispense)
+            self.loop.soon(self._dispense)
 
     def _dispense(self) -> None:
         with self._mutex:
@@ -148,13 +149,3 @@ class _Ticket:
             done, self._done = self._done, None
             if done is not None:
                 self._hands.deliver(done, self.request.outcome)
-
-
-def _soon() -> Callable[[Callable[[], object]], object]:
-    """Return how another thread schedules a call in the running event loop."""
-    try:
-        return asyncio.get_running_loop().call_soon_threadsafe
-    except RuntimeError:
-        from trio.lowlevel import current_trio_token
-
-        return current_trio_token().run_sync_soon

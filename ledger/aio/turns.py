@@ -6,8 +6,10 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from ledger.aio.hands import Hands
+from ledger.aio.loops import Event
 from ledger.application.statements import Context, Stated, Statement
 from ledger.application.stream import Stream
 from ledger.application.turns import TOGETHER
@@ -39,7 +41,7 @@ class AsyncTurns(Generic[S]):
         A call that is cancelled while it waits for its turn has said nothing. One that is cancelled later
         ends only when its fate is known: nothing lands behind its caller's back.
         """
-        caller = anyio.get_current_task().id
+        caller = id(self._hands.loop.task())
         return await self._said(Statement(command, context, expected, again, caller))
 
     async def look(self) -> S:
@@ -48,12 +50,16 @@ class AsyncTurns(Generic[S]):
         return self.stream.state
 
     async def _said(self, statement: Statement) -> Stated:
-        asked = _Asked(statement)
+        asked = _Asked(statement, self._hands.loop.event())
         self._waiting.append(asked)
         if not self._busy:
             self._begin()
         try:
-            await asked.answered.wait()
+            if asked.answered.is_set():
+                # Refused at once: who says it again and again must let the others go on.
+                await checkpoint()
+            else:
+                await asked.answered.wait()
         except anyio.get_cancelled_exc_class():
             if asked in self._waiting:
                 self._waiting.remove(asked)
@@ -97,9 +103,9 @@ class _Asked:
 
     __slots__ = ("answered", "statement")
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: Statement, answered: Event) -> None:
         self.statement = statement
-        self.answered = anyio.Event()
+        self.answered = answered
 
 
 def _cut_short(error: Any) -> StoreUnavailable:

@@ -69,6 +69,7 @@ ATTEMPTS = HISTORY | {
     "ON CONFLICT (tenant, stream) DO UPDATE SET position = excluded.position",
     "other content": "UPDATE {s}.blobs SET content = ''",
     "no content": "DELETE FROM {s}.blobs",
+    "content that may go": "UPDATE {s}.blobs SET expires_at = '2000-01-01T00:00:00.000000Z'",
     "lower epoch": "UPDATE {s}.epoch SET epoch = -1",
     "no epoch": "DELETE FROM {s}.epoch",
     "other schema version": "UPDATE {s}.ledger_migrations SET version = 99",

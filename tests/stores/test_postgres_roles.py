@@ -9,7 +9,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from ledger.errors import InvalidInput, SchemaMismatch
+from ledger.errors import InvalidInput, SchemaMismatch, StoreUnavailable
 from ledger.stores import scripts
 from ledger.stores.postgres import schema as postgres_schema
 from ledger.stores.postgres.inspection import server_of
@@ -161,3 +161,18 @@ def test_statements_find_their_rows_by_index_also_where_tenants_are_kept_apart(p
             slow = ("Seq Scan on events", "Sort") if name in IN_ORDER else ("Seq Scan on events",)
             scans[name] = [line for (line,) in rows if any(words in line for words in slow)]
     assert {name: found for name, found in scans.items() if found} == {}
+
+
+def test_an_owner_to_whom_the_ledger_seems_empty_raises_no_epoch(place: Secured) -> None:
+    # As restored for another owner: what stands highest is not shown to him, so he cannot go on above it.
+    with psycopg.connect(place.url, autocommit=True) as connection:
+        close = f"DELETE FROM {DEFAULT_SCHEMA}.members WHERE role = %s::regrole"
+        connection.execute(close, [place.roles.owner])
+        connection.execute(f"UPDATE {DEFAULT_SCHEMA}.epoch SET system_identifier = 1")
+    with pytest.raises(StoreUnavailable) as refused:
+        PostgresStore(place.writer())
+    assert refused.value.data["reason"] == "no_privilege"
+    set_up(server_of(place.url), place.roles)
+    with closing(PostgresStore(place.writer())) as store:
+        store.append(one(part("run", "c", after=FIRST)))
+        assert ids(assert_whole(store)) == ["a", "b", "c"]

@@ -33,6 +33,13 @@ FOR EACH ROW WHEN (
 ) EXECUTE FUNCTION {schema}.refuse();
 ALTER TABLE {schema}.heads ENABLE ALWAYS TRIGGER heads_refuse_back;
 
+-- Content is kept as long as anybody wants it: who appends may ask for longer, not for less.
+CREATE TRIGGER blobs_refuse_sooner BEFORE UPDATE ON {schema}.blobs
+FOR EACH ROW WHEN (
+    new.expires_at < old.expires_at OR old.expires_at IS NULL AND new.expires_at IS NOT NULL
+) EXECUTE FUNCTION {schema}.refuse();
+ALTER TABLE {schema}.blobs ENABLE ALWAYS TRIGGER blobs_refuse_sooner;
+
 -- --- tenants -------------------------------------------------------------------------------------------------
 
 -- Which roles may see and write which tenant; no tenant means every one. A role counts for all who have its
@@ -89,7 +96,57 @@ CREATE POLICY blobs_tenant ON {schema}.blobs USING (
     && ARRAY['', tenant]
 );
 
--- --- functions ------------------------------------------------------------------------------------------------
+-- --- the epoch ------------------------------------------------------------------------------------------------
+
+-- Whether every tenant is open to this role. The functions below run as the owner of the tables: one that was
+-- restored for another owner than `members` knows would show him no events, and he would take it for empty.
+CREATE FUNCTION {schema}.sees_every_tenant() RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT NOT row_security_active($name${schema}.events$name$)
+        OR EXISTS (SELECT FROM {schema}.members WHERE tenant IS NULL AND pg_has_role(role, 'USAGE'))
+$$;
+
+-- Go on above all that is stored, on this server: called when a connection finds another server than the one
+-- the epoch was made for, or events that transaction ids have yet to reach.
+--
+-- No event is being inserted meanwhile (the lock waits for those who do, and keeps others out). From then on
+-- every transaction that inserts has an id of at least the snapshot's xmin, so xmin is what has to be lifted
+-- above the highest event. Where the server is another one, what was restored may be behind what followers of
+-- the old one have seen, by transactions nobody can count any more: 2^28 more are passed over, which is a day
+-- of three thousand a second, and there is room for that thirty thousand times.
+--
+-- It changes nothing where nothing has to be, so whoever writes may call it; it needs rights that writers lack.
+CREATE FUNCTION {schema}.raise_epoch() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    known {schema}.epoch;
+    server bigint := (SELECT system_identifier FROM pg_control_system());
+    line text := left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
+    highest bigint;
+    moved boolean;
+BEGIN
+    IF NOT {schema}.sees_every_tenant() THEN
+        RAISE EXCEPTION 'the owner of the ledger does not see every tenant, so it cannot tell which event is the last'
+            USING ERRCODE = 'insufficient_privilege', HINT = 'Run intent-ledger migrate --roles NAME.';
+    END IF;
+    LOCK TABLE {schema}.events IN SHARE ROW EXCLUSIVE MODE;
+    SELECT * INTO STRICT known FROM {schema}.epoch FOR UPDATE;
+    SELECT coalesce(max(gid) >> 20, 0) INTO highest FROM {schema}.events;
+    moved := known.system_identifier <> server OR known.timeline <> line;
+    IF moved OR highest >= known.epoch + pg_snapshot_xmax(pg_current_snapshot())::text::bigint THEN
+        known.epoch := greatest(
+            known.epoch, highest + 1 - pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+        );
+        IF moved THEN
+            known.epoch := known.epoch + (1 << 28);
+        END IF;
+        UPDATE {schema}.epoch SET epoch = known.epoch, system_identifier = server, timeline = line;
+    END IF;
+    RETURN known.epoch;
+END
+$$;
 
 -- Whether the epoch was made for another server, or events stand where transaction ids have yet to come. It
 -- looks at the events of all tenants, which not every writer sees. (A replica has the epoch of its primary.)
@@ -99,6 +156,7 @@ AS $$
     SELECT CASE WHEN pg_is_in_recovery() THEN false ELSE
         epoch.system_identifier <> server.system_identifier
         OR epoch.timeline <> left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+        OR NOT {schema}.sees_every_tenant()
         OR coalesce((SELECT max(gid) >> 20 FROM {schema}.events), 0)
             >= epoch.epoch + pg_snapshot_xmax(pg_current_snapshot())::text::bigint
     END

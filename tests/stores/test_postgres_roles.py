@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 import subprocess
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -18,6 +20,7 @@ from ledger.stores.postgres.setup import set_up
 from ledger.stores.postgres.store import PostgresStore
 from ledger.stores.postgres.template import DEFAULT_SCHEMA
 from ledger.stores.scripts import Migration
+from tests.servers.bouncer import Bouncer
 from tests.servers.cluster import Cluster
 from tests.stores.builder import TENANT, Spec, assert_whole, ids, one, part
 from tests.stores.secured import Secured, secured
@@ -176,3 +179,22 @@ def test_an_owner_to_whom_the_ledger_seems_empty_raises_no_epoch(place: Secured)
     with closing(PostgresStore(place.writer())) as store:
         store.append(one(part("run", "c", after=FIRST)))
         assert ids(assert_whole(store)) == ["a", "b", "c"]
+
+
+def test_tenants_are_kept_apart_behind_a_pooler_that_mixes_their_sessions(
+    place: Secured, pooler: Callable[..., Bouncer]
+) -> None:
+    logins = {tenant: place.login(place.roles.writer, tenant=tenant) for tenant in ("one", "two")}
+    secrets_of = {urlsplit(url).username: urlsplit(url).password for url in logins.values()}
+    through = pooler(place.cluster, secrets_of)
+    with ExitStack() as stack:
+        stores = {
+            tenant: stack.enter_context(closing(PostgresStore(f"{through.url(url)}?prepare_threshold=none")))
+            for tenant, url in logins.items()
+        }
+        for number in range(3):
+            for tenant, store in stores.items():
+                event = part(f"run-{number}", f"{tenant}-{number}", tenant=tenant)
+                store.append(one(event, tenant=tenant))
+        for tenant, store in stores.items():
+            assert ids(assert_whole(store)) == [f"{tenant}-{number}" for number in range(3)]

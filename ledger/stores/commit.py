@@ -5,6 +5,10 @@ meanwhile waits in a queue. When the leader is done it promotes the first of the
 by then; only afterwards are the followers of the old batch answered, so that the store does not idle
 while they wake up.
 
+Who was answered together comes back together, more or less. The first of them would find the group idle and
+commit alone, and the others wait for that: every second commit would be of one. So a leader that follows a
+batch waits for as many as that one had, for a small part of the time it took. Who is alone never waits.
+
 A request carries its state, and every step looks at the state instead of assuming it: steps may be cut
 short by an interrupt (KeyboardInterrupt, SystemExit, whatever a signal handler raises) and run again, and a
 waiter may be woken once too often. What must not happen is that a request stays without an answer.
@@ -15,6 +19,7 @@ followers as in RocksDB's write thread.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
@@ -29,6 +34,11 @@ P = ParamSpec("P")
 
 Commit = Callable[[list[T]], Sequence[R | Exception]]
 """Settle a batch durably; one outcome or exception for each item, in their order."""
+
+
+def linger(took: float) -> float:
+    """Return for how many seconds to wait for others after a batch that took so many."""
+    return min(took / 4, 0.005)
 
 
 class State(Enum):
@@ -73,12 +83,21 @@ class Group(Generic[T, R]):
         max_batch: int = 512,
         max_batch_bytes: int = 8 * 1024 * 1024,
         max_waiting: int = 8192,
+        linger: Callable[[float], float] = linger,
     ) -> None:
         self._commit = commit
         self._size = size
         self._max_batch = max_batch
         self._max_batch_bytes = max_batch_bytes
         self._max_waiting = max_waiting
+        self._linger = linger
+        self._recent = 1
+        """Requests in the last commit."""
+        self._took = 0.0
+        """Seconds that it took."""
+        self._awaited = 0
+        """Followers that the leader waits for before it commits; 0: it does not."""
+        self._gathered = _Gate()
         self._mutex = Lock()
         self._leader: Request[T, R] | None = None
         self._queue: list[Request[T, R]] = []
@@ -125,24 +144,42 @@ class Group(Generic[T, R]):
             if request.wake is None:
                 request.wake = _Gate()
             self._queue.append(request)
+            if len(self._queue) == self._awaited:
+                self._gathered()
             return False
 
     def lead(self, leader: Request[T, R]) -> None:
         """Commit this request with all that wait, hand the lead on, then answer the followers."""
         error: BaseException | None = None
         try:
+            if self._recent > 1:
+                self._gather()
+            began = time.perf_counter()
             if self._queue:
                 batch = self._take(leader)
                 outcomes = self._commit([request.item for request in batch])
                 for request, outcome in zip(batch, outcomes, strict=True):
                     request.outcome = outcome
+                self._recent = len(batch)
             else:
                 (leader.outcome,) = self._commit([leader.item])
+                self._recent = 1
+            self._took = time.perf_counter() - began
         except BaseException as raised:
             error = raised
             raise
         finally:
             _surely(self._finish, leader, error)
+
+    def _gather(self) -> None:
+        """Wait for as many as were in the last commit, but not for long."""
+        with self._mutex:
+            self._gathered.wait(0)  # an opening that came too late for the one before
+            self._awaited = self._recent - 1
+            missing = len(self._queue) < self._awaited
+        if missing:
+            self._gathered.wait(self._linger(self._took))
+        self._awaited = 0
 
     def _take(self, leader: Request[T, R]) -> list[Request[T, R]]:
         with self._mutex:
@@ -222,8 +259,8 @@ class _Gate:
         with suppress(RuntimeError):
             self._lock.release()
 
-    def wait(self) -> None:
-        self._lock.acquire()
+    def wait(self, seconds: float = -1) -> None:
+        self._lock.acquire(timeout=seconds)
 
 
 def _fate_unknown(error: BaseException | None) -> StoreUnavailable:

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from ledger.stores.commit import Group, Request, State
 class Bench:
     """A group whose commits a test can hold up, and which tells when somebody queues."""
 
-    def __init__(self, **limits: int) -> None:
+    def __init__(self, **limits: Any) -> None:
         self.batches: list[list[int]] = []
         self.leaders: list[int] = []
         self.fail: Callable[[list[int]], None] = lambda batch: None
@@ -118,6 +119,41 @@ def test_a_successor_is_promoted_before_the_followers_are_answered(bench: Bench)
     assert (entered, bench.batches) == ([False], [[1, 2]])
     assert order == ["successor", "follower"]
     assert (follower.state, successor.state) == (State.ANSWERED, State.LEADING)
+
+
+def test_who_follows_a_batch_waits_for_as_many_as_it_had() -> None:
+    """Those who were answered together come back one after another, and go together again."""
+    bench = Bench(linger=lambda took: 60.0)
+    leader = bench.lead_with(1)
+    followers = bench.follow_with(2, 3, 4)
+    bench.hold.set()
+    results([leader, *followers])
+    again = [bench.submit(5)]
+    again += bench.follow_with(6, 7)
+    assert results(again) == [50, 60, 70]
+    assert bench.batches == [[1], [2, 3, 4], [5, 6, 7]]
+    bench.pool.shutdown()
+
+
+def test_nobody_waits_for_those_who_do_not_come_back() -> None:
+    """But for a part of the time the last commit took; and who was alone waits for nobody at all."""
+    told: list[float] = []
+
+    def linger(took: float) -> float:
+        told.append(took)
+        return 0.0
+
+    bench = Bench(linger=linger)
+    leader = bench.lead_with(1)
+    followers = bench.follow_with(2, 3)
+    bench.hold.set()
+    results([leader, *followers])
+    assert told == []
+    assert [bench.group.submit(item) for item in (4, 5, 6)] == [40, 50, 60]
+    assert bench.batches == [[1], [2, 3], [4], [5], [6]]
+    assert len(told) == 1
+    assert told[0] > 0
+    bench.pool.shutdown()
 
 
 @pytest.mark.parametrize(

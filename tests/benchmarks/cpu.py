@@ -13,12 +13,13 @@ from tests.benchmarks.workload import ACTOR, moves
 
 _EVENTS = 3_000
 _PARTS = {
-    "build the command": ("runs.py", "build"),
+    "build the command": ("sayings.py", "build"),
     "decide": ("decide.py", "decide"),
     "encode and hash": ("codec.py", "encode"),
-    "fold": ("state.py", "evolve"),
+    "fold": ("state.py", "replay"),
     "store": ("sqlite.py", "append"),
-    "snapshots": ("stream.py", "_keep_snapshot"),
+    "save snapshots": ("kinds.py", "_run_snapshot"),
+    "store snapshots": ("sqlite.py", "put_snapshot"),
 }
 
 
@@ -47,5 +48,8 @@ def _shares(stats: pstats.Stats) -> dict[str, float]:
         for part, (name, wanted) in _PARTS.items():
             if function == wanted and Path(file).name == name:
                 found[part] += row[3] / total
+    moved = [part for part, share in found.items() if not share]
+    if moved:
+        raise LookupError(f"no time was seen in {', '.join(moved)}: their functions have other names now")
     found["handle and the rest"] = max(0.0, 1 - sum(found.values()))
     return found

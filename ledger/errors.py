@@ -301,7 +301,10 @@ class StoreUnavailable(StoreError):
 
 
 class StoreBusy(StoreError):
-    """Too many appends are waiting; none of this call was stored. Back off and repeat."""
+    """Others keep the store busy, and none of this call was stored: back off and repeat.
+
+    Where transactions are in the way, `holders` names them: pid, database, application, state, age in seconds.
+    """
 
     code = "store_busy"
     retryable = True

@@ -154,6 +154,8 @@ class Server:
         settings = {
             "default_transaction_isolation": "read\\ committed",
             "default_transaction_read_only": "off",
+            # Nobody's functions or operators are taken for the server's own.
+            "search_path": "pg_catalog",
             # A plan that is right for all values, as all statements here are made for; the other kind is
             # chosen by statistics, and has turned a read of the next page into a scan of everything.
             "plan_cache_mode": "force_generic_plan",

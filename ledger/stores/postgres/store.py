@@ -12,7 +12,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-from ledger.errors import StoreBusy
+from ledger.errors import StoreBusy, StoreUnavailable
 from ledger.stores import forks
 from ledger.stores.base import (
     Append,
@@ -251,9 +251,12 @@ class PostgresStore:
         Raises:
             StoreBusy: a transaction has held followers back for `stall_seconds`; `holders` names it.
         """
-        if self._readers.closed:
-            return True
-        progress = self._progress()
+        try:
+            progress = self._progress()
+        except StoreUnavailable as error:
+            if error.data["reason"] == "closed":
+                return True
+            raise
         if progress.end > after:
             return True
         if self._stall.noticed(progress, time.monotonic()):

@@ -23,8 +23,16 @@ _BYTES, _NUMBER, _TEXT = 17, 20, 25
 
 
 def number(value: int) -> bytes:
-    """Encode a bigint."""
-    return _INTEGER.pack(value)
+    """Encode a bigint.
+
+    Raises:
+        InvalidInput: it is larger than one.
+    """
+    try:
+        return _INTEGER.pack(value)
+    except struct.error:
+        reason = "beyond 2^63"
+        raise InvalidInput(f"{value} is {reason}", path="position", reason=reason) from None
 
 
 def text(value: str) -> bytes:

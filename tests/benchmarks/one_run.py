@@ -10,7 +10,7 @@ from tests.benchmarks.workload import moves
 
 _IN_FLIGHT = 32
 _EVENTS = 320
-_ROUNDS = 11
+_ROUNDS = 9
 
 
 def measure(url: str) -> list[Result]:

@@ -15,8 +15,8 @@ from tests.benchmarks.held import Held
 from tests.benchmarks.measure import Result, compare, seconds, speed
 from tests.benchmarks.workload import ACTOR, moves, sample_row, stored_rows
 
-_TIMES = 250
-_ROUNDS = 15
+_TIMES = 200
+_ROUNDS = 11
 _BATCH = 1_000
 _BATCHES = 3
 _SOURCE = "policy:refunds"

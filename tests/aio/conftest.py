@@ -17,8 +17,8 @@ from ledger.application.edge import Edge
 from ledger.errors import LedgerError
 from ledger.stores.base import Append, Appended, FullStore
 from ledger.stores.commit import Group
-from ledger.stores.opening import open_store
 from tests.application.conftest import SetClock
+from tests.stores.conftest import KINDS
 
 
 class Held:
@@ -82,9 +82,9 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FullStore]:
-    store = open_store(":memory:" if request.param == "memory" else tmp_path / "ledger.db")
+    store = KINDS[request.param](tmp_path)
     yield store
     store.close()
 

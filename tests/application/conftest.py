@@ -1,4 +1,4 @@
-"""Ledgers in memory and on SQLite, with a clock that stands until it is set."""
+"""Ledgers on each kind of store, with a clock that stands until it is set."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ import pytest
 from ledger import Actor, Ledger
 from ledger.application.edge import Edge
 from ledger.stores.base import Append, Appended, FullStore
-from ledger.stores.opening import open_store
+from tests.stores.conftest import KINDS
 
 
 class SetClock:
@@ -31,9 +31,9 @@ def clock() -> SetClock:
     return SetClock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FullStore]:
-    store = open_store(":memory:" if request.param == "memory" else tmp_path / "ledger.db")
+    store = KINDS[request.param](tmp_path)
     yield store
     store.close()
 

@@ -1,4 +1,4 @@
-"""Ledgers in memory and on SQLite, with a clock that a test sets."""
+"""Ledgers in memory, on SQLite and on PostgreSQL, with a clock that a test sets."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ledger import Actor, Ledger, open_ledger
+from ledger import Actor, Ledger
 from ledger.application.edge import Edge
 from ledger.stores.opening import open_store
 from ledger.testing import Clock
+from tests.stores.conftest import KINDS
 
 Another = Callable[[], Ledger]
 
@@ -21,11 +22,11 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
     """Return an empty ledger of each kind."""
-    address = ":memory:" if request.param == "memory" else tmp_path / "ledger.db"
-    with open_ledger(address, actor=Actor("service:tests"), clock=clock) as ledger:
+    edge = Edge(KINDS[request.param](tmp_path), "default", Actor("service:tests"), clock)
+    with Ledger(edge) as ledger:
         yield ledger
 
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from threading import Condition
 
+_FIRST_POLL_SECONDS = 0.001
+
 
 class Wakeup:
     """A condition that many may wait for and one at a time announces."""
@@ -31,6 +33,8 @@ class Wakeup:
     def wait(self, arrived: Callable[[], bool], timeout: float) -> bool:
         """Wait until `arrived` says so, at most `timeout` seconds; return what it said last."""
         deadline = time.monotonic() + timeout
+        # Where something has just come more is likely to: the first looks follow one another closely.
+        pause = min(_FIRST_POLL_SECONDS, self._poll_seconds)
         with self._condition:
             self._waiting += 1
         try:
@@ -43,7 +47,8 @@ class Wakeup:
                     return False
                 with self._condition:
                     if self._commits == seen:
-                        self._condition.wait(min(remaining, self._poll_seconds))
+                        self._condition.wait(min(remaining, pause))
+                pause = min(2 * pause, self._poll_seconds)
         finally:
             with self._condition:
                 self._waiting -= 1

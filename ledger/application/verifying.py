@@ -60,4 +60,10 @@ def _storage(store: FullStore) -> AbstractContextManager[Storage | None]:
     about = store.describe()
     if about["store"] == "sqlite":
         return SQLiteStorage(Path(str(about["path"])))
+    if about["store"] == "postgresql":
+        # Its driver need not be installed where another store is used.
+        from ledger.stores.postgres.store import PostgresStore
+
+        if isinstance(store, PostgresStore):
+            return nullcontext(store.storage())
     return nullcontext()

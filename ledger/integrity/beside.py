@@ -11,11 +11,23 @@ _DIGEST_BYTES = 32
 
 
 def damage(storage: Storage, whole: Notes) -> None:
-    """Note what the database finds wrong with its file."""
+    """Note what the database itself finds wrong."""
     found = list(storage.damage())
     whole.checked[Check.STORE] += 1
     for what in found:
-        whole.altered(Check.STORE, None, f"the database finds its file damaged: {what}")
+        whole.altered(Check.STORE, None, f"the database finds this wrong: {what}")
+
+
+def sight(storage: Storage, whole: Notes, *, everything: bool) -> None:
+    """Note what this reader is not shown: of that nothing can be told."""
+    hidden = list(storage.unseen(whole.tenant))
+    if everything and not storage.sees_every_tenant():
+        hidden.append(
+            "an event given to another tenant is not seen: ask as a role to which every tenant is open"
+        )
+    whole.checked[Check.STORE] += 1
+    for what in hidden:
+        whole.unsupported(Check.STORE, None, what)
 
 
 def left_behind(reader: Reader, storage: Storage, whole: Notes, known: Collection[str]) -> Iterator[str]:

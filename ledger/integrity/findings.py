@@ -51,7 +51,8 @@ class Check(StrEnum):
     BLOBS = "blobs"
     """Content that is kept beside records, against its digest."""
     STORE = "store"
-    """The file as the database sees it, and the names under which it keeps what stands beside the events."""
+    """The file as the database sees it, the names under which it keeps what stands beside the events, and
+    whether all of it is shown."""
 
 
 class Standing(StrEnum):
@@ -133,6 +134,12 @@ class Report:
     and compares them only where an append is repeated, so this is no alteration."""
     passed_over: int = 0
     """Snapshots of another fold version, which loading passes over, too."""
+    unordered: int = 0
+    """Events that were looked at in their stream and not in the global order, because it does not show them
+    yet: they came meanwhile, or behind a transaction that was still open."""
+    unguarded: tuple[str, ...] = ()
+    """What keeps the record from being changed and is missing, or not as it was made. It alters nothing that
+    is stored."""
     anchored: bool = False
     """Whether a seal outside the database was compared. None exists yet: whoever can write to the database
     can take away the last events of a run, or write a whole history anew, without a trace."""

@@ -118,7 +118,16 @@ class Storage(Protocol):
         """Whether global positions count 1, 2, 3, … so that a hole is a loss."""
 
     def damage(self) -> Iterable[str]:
-        """Say what the database itself finds wrong with its file."""
+        """Say what the database itself finds wrong with what it keeps."""
+
+    def unguarded(self) -> Iterable[str]:
+        """Name what keeps the record from being changed and is missing, or not as it was made."""
+
+    def unseen(self, tenant: str) -> Iterable[str]:
+        """Say what keeps rows of a tenant from being shown to this reader."""
+
+    def sees_every_tenant(self) -> bool:
+        """Tell whether rows of every tenant are shown to this reader."""
 
     def kept(self) -> Iterable[Kept]:
         """Name everything that is kept beside the events, of all tenants; a name may come more than once."""

@@ -59,6 +59,7 @@ class StreamCheck:
         self._closed_at: int | None = None
         self.passed_over = 0
         self.repeated_ids = 0
+        self.unordered = 0
         self.tally = Tally()
 
     @property
@@ -115,6 +116,8 @@ class StreamCheck:
             return
         if row.gid <= self._end_of_order:
             self.tally.add(row)
+        else:
+            self.unordered += 1
         expected = self._position + 1
         if row.position <= self._position:
             notes.expect(Check.LINKAGE, False, row.position, "this position stands twice")

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ledger.errors import RunNotFound
-from ledger.integrity.beside import damage, left_behind
+from ledger.integrity.beside import damage, left_behind, sight
 from ledger.integrity.findings import WHOLE, Check, Finding, Notes, Report, Standing, StreamReport
 from ledger.integrity.order import Order, Tally, Verified
 from ledger.integrity.reader import Reader, Storage, readable
@@ -78,6 +78,7 @@ def verify(
     And whatever the reader raises when the store is away: then there is no verdict.
     """
     work = _Work(reader, tenant, storage, page, progress)
+    work.look_at_storage(everything=streams is None)
     if streams is None:
         work.look_at_all()
     else:
@@ -90,6 +91,7 @@ class _Done(NamedTuple):
     report: StreamReport
     notes: Notes
     tally: Tally
+    unordered: int
 
 
 class _Work:
@@ -112,17 +114,27 @@ class _Work:
         self._whole = Notes(tenant, WHOLE, self._checked)
         self._done: dict[str, _Done] = {}
         self._events = self._known = self._upto = self._end = 0
-        self._missing = self._passed_over = self._repeated = 0
+        self._missing = self._passed_over = self._repeated = self._unordered = 0
+        self._unguarded: tuple[str, ...] = ()
         # Read before streams are listed: what a head says now, its stream must reach.
         self._heads = self._source_heads()
 
-    def look_at_all(self) -> None:
-        """Verify every stream, the global order, and what is kept beside the events."""
-        if self._storage is not None:
+    def look_at_storage(self, *, everything: bool) -> None:
+        """Ask the store how whole it is, what guards it, and what it does not show."""
+        if self._storage is None:
+            return
+        with readable(self._whole):
+            sight(self._storage, self._whole, everything=everything)
+            self._unguarded = tuple(self._storage.unguarded())
+        if everything:
             with readable(self._whole):
                 damage(self._storage, self._whole)
+
+    def look_at_all(self) -> None:
+        """Verify every stream, the global order, and what is kept beside the events."""
         # Asked before streams are listed: each event up to here stands in one of those that will be.
-        self._end = self._reader.end()
+        with readable(self._whole):
+            self._end = self._reader.end()
         with readable(self._whole):
             for batch in self._listed():
                 self.add(batch)
@@ -133,6 +145,7 @@ class _Work:
         streams = {
             name: Verified(done.notes, done.report.position, done.tally) for name, done in self._done.items()
         }
+        self._unordered = sum(done.unordered for done in self._done.values())
         dense = self._storage is not None and self._storage.dense
         with readable(self._whole):
             Order(self._reader, self._whole, streams, end=self._end, dense=dense).walk(self._page)
@@ -159,7 +172,7 @@ class _Work:
             check = StreamCheck(
                 self._reader, notes, upto=position, page=self._page, end=self._end, storage=self._storage
             )
-            self._done[stream] = _Done(check.run(self._tell), notes, check.tally)
+            self._done[stream] = _Done(check.run(self._tell), notes, check.tally, check.unordered)
             self._missing += check.missing_blobs
             self._passed_over += check.passed_over
             self._repeated += check.repeated_ids
@@ -182,6 +195,8 @@ class _Work:
             missing_blobs=self._missing,
             passed_over=self._passed_over,
             repeated_ids=self._repeated,
+            unordered=self._unordered,
+            unguarded=self._unguarded,
         )
 
     def _tell(self, stream: str, rows: int) -> None:

@@ -99,6 +99,21 @@ class SQLiteStorage:
         """Run SQLite's own check, which compares tables and indexes too; it says at most 100 things."""
         return (str(what) for (what,) in self._rows("PRAGMA integrity_check(100)") if what != "ok")
 
+    def unguarded(self) -> tuple[str, ...]:
+        """List tables, indexes and triggers that are not as the migrations make them."""
+        try:
+            return _altered(self._connection, recognise(self._connection, self._path))
+        except sqlite3.Error as error:
+            raise translate(error, self._path) from error
+
+    def unseen(self, tenant: str) -> tuple[str, ...]:
+        """Say that who can read the file is shown all of it."""
+        return ()
+
+    def sees_every_tenant(self) -> bool:
+        """Say so too."""
+        return True
+
     def kept(self) -> Iterator[Kept]:
         """Name snapshots, heads and contents of all tenants."""
         return map(Kept._make, self._rows(_KEPT))

@@ -289,6 +289,9 @@ class Shelf:
     book: Book
     dense: bool
     damaged: tuple[str, ...] = ()
+    open_doors: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    sees_all: bool = True
     names: tuple[Kept, ...] = ()
     """Kept beside what the book keeps."""
     rows: tuple[Content, ...] = ()
@@ -296,6 +299,15 @@ class Shelf:
 
     def damage(self) -> Iterable[str]:
         return self.damaged
+
+    def unguarded(self) -> Iterable[str]:
+        return self.open_doors
+
+    def unseen(self, tenant: str) -> Iterable[str]:
+        return self.hidden
+
+    def sees_every_tenant(self) -> bool:
+        return self.sees_all
 
     def kept(self) -> Iterable[Kept]:
         yield from (Kept("snapshot", TENANT, stream) for stream in self.book.saved)

@@ -13,11 +13,8 @@ from ledger import open_ledger
 from ledger.application.verifying import verify
 from ledger.integrity.findings import WHOLE
 from ledger.integrity.verify import Check, Progress, Report, Standing
-from tests.integrity.book import altered, only
-from tests.integrity.conftest import OTHER, POLICY, RUN, Look, Meddle
-
-LAST = 44
-"""Position of the last event of the run."""
+from tests.integrity.book import altered
+from tests.integrity.conftest import LAST, OTHER, POLICY, RUN, Look, Meddle
 
 
 def found(report: Report) -> set[tuple[Check, str]]:
@@ -106,17 +103,6 @@ def test_a_run_deleted_whole_from_the_end_leaves_its_snapshots(look: Look, meddl
     assert next(stream for stream in report.streams if stream.stream == RUN).events == 0
 
 
-def test_an_event_given_to_a_tenant_that_nobody_asks_about(look: Look, meddle: Meddle) -> None:
-    assert meddle("UPDATE events SET tenant = 'acme' WHERE run = ? AND position = ?", RUN, LAST) == 1
-    assert altered(look()) == [(Check.COLUMNS, RUN, LAST)]
-
-
-def test_a_run_given_to_a_tenant_that_nobody_asks_about(look: Look, meddle: Meddle) -> None:
-    assert meddle("UPDATE events SET tenant = 'acme' WHERE run = ?", OTHER) == 1
-    assert found(look()) == {(Check.COLUMNS, WHOLE)}
-    assert OTHER in only(look()).what
-
-
 # --- the file ---
 def without_index(file: Path, name: str, statement: str) -> None:
     """Change rows behind the back of an index, so that it still holds what was there before."""
@@ -145,16 +131,6 @@ def test_an_event_that_the_index_of_places_does_not_hold(file: Path, look: Look,
     copied = f"INSERT INTO events ({columns}) SELECT {again} FROM events WHERE run = '{OTHER}'"
     without_index(file, "events_place", copied)
     assert {(Check.STORE, WHOLE), (Check.ORDER, OTHER)} <= found(look())
-
-
-# --- content ---
-def test_of_content_kept_in_two_classes_each_row_is_looked_at(look: Look, meddle: Meddle) -> None:
-    again = "INSERT INTO blobs SELECT tenant, digest, 'a class', {}, expires_at FROM blobs WHERE rowid = 1"
-    assert meddle(again.format("content")) == 1
-    assert look().standing is Standing.SOUND
-    meddle("DELETE FROM blobs WHERE kind = 'a class'")
-    assert meddle(again.format("x'00'")) == 1
-    assert found(look()) == {(Check.BLOBS, RUN)}
 
 
 # --- while others write, and what is no attack ---

@@ -17,9 +17,9 @@ CODES = {
 }
 
 UNANCHORED = (
-    "UNANCHORED: consistent in itself, compared with nothing outside. Who can write to the file could cut "
-    "off the end of a run, or write its whole history anew, without a trace; a seal kept elsewhere would "
-    "show it, and none exists yet."
+    "UNANCHORED: consistent in itself, compared with nothing outside. Who can write to the file, or "
+    "administer the database, could cut off the end of a run, or write its whole history anew, without a "
+    "trace; a seal kept elsewhere would show it, and none exists yet."
 )
 
 
@@ -44,6 +44,17 @@ def sentence(report: Report) -> list[str]:
             f"REPEATED: {counted(report.repeated_ids, 'event')} with the id of an earlier one of the stream: "
             "whoever gives ids to this ledger gave some twice. What names an event by such an id is unclear."
         )
+    if report.unordered:
+        said.append(
+            f"NOT YET IN ORDER: {counted(report.unordered, 'event')} that the global order does not show "
+            "yet: they came meanwhile, or behind a transaction that was open. In their streams they were "
+            "looked at."
+        )
+    if report.unguarded:
+        said.append(
+            f"UNGUARDED: missing or changed: {', '.join(report.unguarded)}. It alters nothing that is "
+            "stored, but events can be altered without it: run intent-ledger doctor."
+        )
     return said if report.anchored else [*said, UNANCHORED]
 
 
@@ -60,7 +71,10 @@ def _verdict(report: Report) -> str:
         return (
             f"ALTERED: {broken:,} of {counted(len(report.streams), 'stream')} not as written{more} ({seen})."
         )
-    if any(f.check is not Check.BLOBS for f in report.findings if f.standing is Standing.UNSUPPORTED):
+    unsupported = {f.check for f in report.findings if f.standing is Standing.UNSUPPORTED}
+    if Check.STORE in unsupported:
+        return f"CANNOT TELL: not all of the ledger can be seen from here, as is said below ({seen})."
+    if unsupported - {Check.BLOBS}:
         return f"CANNOT TELL: something is newer than this program ({seen}): upgrade intent-ledger."
     if report.events:
         return f"CANNOT TELL: what is here is what was written, and some content is not here ({seen})."
@@ -79,6 +93,8 @@ def summary(report: Report) -> dict[str, Any]:
         "checked": {str(check): count for check, count in report.checked.items()},
         "missing_contents": report.missing_blobs,
         "repeated_ids": report.repeated_ids,
+        "not_yet_in_order": report.unordered,
+        "unguarded": list(report.unguarded),
         "snapshots_passed_over": report.passed_over,
         "broken": [
             {

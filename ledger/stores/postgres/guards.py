@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
+
+from psycopg.sql import Identifier
 
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.template import in_schema
 from ledger.stores.scripts import migrations
+
+
+class Policy(NamedTuple):
+    """One policy; conditions as `_condition` writes them, None where there is none."""
+
+    table: str
+    permissive: bool
+    command: str
+    """`*` all, `a` INSERT, `r` SELECT, as the catalogue has it."""
+    for_all_roles: bool
+    using: str | None
+    check: str | None
 
 
 class Expected(NamedTuple):
@@ -20,8 +34,7 @@ class Expected(NamedTuple):
     constraints: frozenset[str]
     triggers: Mapping[str, str]
     """The statement of each, written as PostgreSQL writes it back."""
-    policies: Mapping[str, frozenset[str]]
-    """The words that each one's condition has to have."""
+    policies: Mapping[str, Policy]
     functions: Mapping[str, str]
     """The body of each."""
     secured: frozenset[str]
@@ -40,18 +53,32 @@ def expected(version: int, schema: str) -> Expected:
         return frozenset(re.findall(pattern, text))
 
     triggers = re.findall(r"(CREATE TRIGGER (\w+) .*?);", text, re.DOTALL)
-    policies = re.findall(r"CREATE POLICY (\w+) ON .*?(?:USING|WITH CHECK) \((.*?)\);", text, re.DOTALL)
     functions = re.findall(r"CREATE FUNCTION \{schema\}\.(\w+)\(.*?AS \$\$(.*?)\$\$", text, re.DOTALL)
     return Expected(
         tables=names(r"CREATE TABLE \{schema\}\.(\w+)"),
         indexes=names(r"CREATE (?:UNIQUE )?INDEX (\w+)"),
         constraints=names(r"CONSTRAINT (\w+)"),
         triggers={name: _plain(in_schema(statement, schema)) for statement, name in triggers},
-        policies={name: _words(condition.replace("{schema}.", "")) for name, condition in policies},
+        policies=dict(_made_policies(text)),
         functions={name: in_schema(body, schema) for name, body in functions},
         secured=names(r"ALTER TABLE \{schema\}\.(\w+) ENABLE ROW LEVEL SECURITY"),
         forced=names(r"ALTER TABLE \{schema\}\.(\w+) FORCE ROW LEVEL SECURITY"),
     )
+
+
+def hiding(session: Session, queries: Mapping[str, str], version: int, schema: str) -> tuple[str, ...]:
+    """List the policies that may keep rows from who reads: those of another kind than the migrations make."""
+    made = expected(version, schema).policies
+    found = _policies_found(session.connection.execute(queries["policies"], (schema,)).fetchall(), schema)
+    missing = [
+        f"policy {name} is missing" for name in made if name not in found and made[name].command in "r*"
+    ]
+    others = [
+        f"policy {name} is not the ledger's"
+        for name, policy in found.items()
+        if policy != made.get(name) and policy.command in "r*"
+    ]
+    return tuple(sorted(missing + others))
 
 
 def altered(session: Session, queries: Mapping[str, str], version: int, schema: str) -> tuple[str, ...]:
@@ -60,10 +87,10 @@ def altered(session: Session, queries: Mapping[str, str], version: int, schema: 
     def ask(name: str) -> dict[str, tuple[Any, ...]]:
         return {row[0]: row[1:] for row in session.connection.execute(queries[name], (schema,)).fetchall()}
 
-    return tuple(sorted(_differences(expected(version, schema), ask)))
+    return tuple(sorted(_differences(expected(version, schema), ask, schema)))
 
 
-def _differences(made: Expected, ask: Any) -> Iterator[str]:
+def _differences(made: Expected, ask: Any, schema: str) -> Iterator[str]:
     tables = ask("tables")
     for name in made.tables:
         if name not in tables:
@@ -82,7 +109,7 @@ def _differences(made: Expected, ask: Any) -> Iterator[str]:
             if found.get(name) != (True,):
                 yield f"{kind} {name}"
     yield from _triggers(made, ask("triggers"))
-    yield from _policies(made, ask("policies"))
+    yield from _policies(made, ask("policies"), schema)
     functions = ask("functions")
     for name, body in made.functions.items():
         if functions.get(name) != (body,):
@@ -105,26 +132,49 @@ def _triggers(made: Expected, found: Mapping[str, tuple[Any, ...]]) -> Iterator[
         yield f"trigger {name}: not the ledger's"
 
 
-def _policies(made: Expected, found: Mapping[str, tuple[Any, ...]]) -> Iterator[str]:
-    for name, words in made.policies.items():
-        if name not in found or not words <= _words(found[name][1]):
+def _policies(made: Expected, rows: Mapping[str, tuple[Any, ...]], schema: str) -> Iterator[str]:
+    found = _policies_found([(name, *row) for name, row in rows.items()], schema)
+    for name, policy in made.policies.items():
+        if found.get(name) != policy:
             yield f"policy {name}"
     for name in found.keys() - made.policies.keys():
         # One more policy may only take away what the others allow, or it opens what they do not.
-        if found[name][0]:
+        if found[name].permissive:
             yield f"policy {name}: not the ledger's"
+
+
+def _made_policies(text: str) -> Iterator[tuple[str, Policy]]:
+    pattern = (
+        r"CREATE POLICY (\w+) ON \{schema\}\.(\w+)( AS RESTRICTIVE)?( FOR INSERT)? "
+        r"(USING|WITH CHECK) \((.*?)\);"
+    )
+    for name, table, restrictive, insert, kind, condition in re.findall(pattern, text, re.DOTALL):
+        plain = _condition(condition.replace("{schema}.", ""))
+        sides = (plain, None) if kind == "USING" else (None, plain)
+        yield name, Policy(table, not restrictive, "a" if insert else "*", True, *sides)
+
+
+def _policies_found(rows: Iterable[tuple[Any, ...]], schema: str) -> dict[str, Policy]:
+    def plain(condition: str | None) -> str | None:
+        if condition is None:
+            return None
+        # Written with the schema or without, as the search path of the session has it.
+        for name in (Identifier(schema).as_string(), schema):
+            condition = condition.replace(f"{name}.", "")
+        return _condition(condition)
+
+    return {
+        name: Policy(table, permissive, command, for_all, plain(using), plain(check))
+        for name, table, permissive, command, for_all, using, check in rows
+    }
+
+
+def _condition(text: str) -> str:
+    """Leave out what PostgreSQL adds when it writes a condition back: types, names, brackets."""
+    text = re.sub(r"::\w+| AS array_agg\b|(?<![\w.])(?:members|epoch)\.(?=\w)", "", text)
+    return _plain(text)
 
 
 def _plain(statement: str) -> str:
     """Leave out what PostgreSQL adds when it writes a statement back."""
     return re.sub(r'[\s()"]', "", statement).lower()
-
-
-def _words(condition: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[a-z_]{3,}", condition.lower())) - {
-        "select",
-        "from",
-        "where",
-        "text",
-        "bigint",
-    }

@@ -12,7 +12,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-from ledger.errors import StoreBusy, StoreUnavailable
+from ledger.errors import IntegrityError, StoreBusy, StoreUnavailable
 from ledger.stores import forks
 from ledger.stores.base import (
     Append,
@@ -35,6 +35,7 @@ from ledger.stores.postgres.reads import Reads
 from ledger.stores.postgres.server import Connect, Server
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.stall import Progress, Stall
+from ledger.stores.postgres.storage import PostgresStorage
 from ledger.stores.postgres.template import DEFAULT_SCHEMA
 from ledger.stores.postgres.writer import Writer
 from ledger.stores.wakeup import Wakeup
@@ -204,7 +205,7 @@ class PostgresStore:
 
     def end(self, *, newest: bool = False) -> int:
         if newest:
-            return Progress._make(self._fetch("progress")[0]).newest
+            return self._progressed(self._fetch("progress")).newest
         return self._progress().end
 
     def wait(self, after: int, timeout: float) -> bool:
@@ -230,6 +231,10 @@ class PostgresStore:
 
         return self._readers.use(step)
 
+    def storage(self) -> PostgresStorage:
+        """Return what this store can say of itself to a verification."""
+        return PostgresStorage(self._readers, self._server.schema)
+
     def close(self) -> None:
         self._writer.close()
         for pool in self._pools:
@@ -243,7 +248,16 @@ class PostgresStore:
         return self._readers.use(lambda session: session.fetch(name, *values))
 
     def _progress(self) -> Progress:
-        return Progress._make(self._reads.fetch("progress", marks=True)[0])
+        return self._progressed(self._reads.fetch("progress", marks=True))
+
+    def _progressed(self, found: list[Any]) -> Progress:
+        if len(found) != 1:
+            raise IntegrityError(
+                f"{self._server.where}: the row of `epoch`, on which the global order rests, is gone",
+                reason="no_epoch",
+                where=self._server.where,
+            )
+        return Progress._make(found[0])
 
     def _arrived(self, after: int) -> bool:
         """Look whether a follower has something to read, and whether somebody keeps it from coming.

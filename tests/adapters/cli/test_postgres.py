@@ -10,6 +10,7 @@ import psycopg
 from ledger import open_ledger
 from tests.adapters.cli.conftest import Call
 from tests.servers.cluster import Cluster
+from tests.servers.proxy import Proxy
 from tests.stores.secured import secured
 
 
@@ -65,3 +66,38 @@ def test_a_gap_that_a_writer_forced_in_is_found(call: Call, postgres: Cluster) -
         )
     answer = call("verify", "--all", "--ledger", writer)
     assert (answer.code, "positions 2 to 6 are missing" in answer.out) == (1, True)
+
+
+def test_verify_says_with_its_exit_code_what_it_found(call: Call, postgres: Cluster) -> None:
+    place = secured(postgres)
+    with open_ledger(place.writer()) as ledger:
+        ledger.open_run("r", "g").move("n")
+    auditor = place.reader()
+    answer = call("verify", "--all", "--ledger", auditor, "--json")
+    assert (answer.code, answer.document["standing"], answer.document["unguarded"]) == (0, "sound", [])
+    one_tenant = place.login(place.roles.reader, tenant="default")
+    answer = call("verify", "--all", "--ledger", one_tenant, "--json")
+    assert (answer.code, answer.document["standing"]) == (2, "unsupported")
+    assert "every tenant" in call("verify", "--all", "--ledger", one_tenant).out
+    with psycopg.connect(place.url) as connection:
+        connection.execute("DROP TRIGGER events_refuse_change ON intent_ledger.events")
+    answer = call("verify", "--all", "--ledger", auditor)
+    assert (answer.code, "UNGUARDED: missing or changed: trigger events_refuse_change" in answer.out) == (
+        0,
+        True,
+    )
+    with psycopg.connect(place.url) as connection:
+        connection.execute("UPDATE intent_ledger.events SET record = record || '\\x20' WHERE position = 2")
+    answer = call("verify", "--all", "--ledger", auditor, "--json")
+    assert (answer.code, answer.document["broken"][0]["first_broken"]) == (1, 2)
+    assert answer.document["unguarded"] == ["trigger events_refuse_change"]
+
+
+def test_verify_where_the_server_is_away_could_not_run(call: Call, proxy: Proxy, fresh_database: str) -> None:
+    open_ledger(fresh_database).close()
+    server, database = fresh_database.rpartition(":")[0], fresh_database.rpartition("/")[2]
+    url = f"{server}:{proxy.port}/{database}"
+    assert call("verify", "--all", "--ledger", url).code == 2
+    with proxy.refusing():
+        answer = call("verify", "--all", "--ledger", url, "--json")
+    assert (answer.code, answer.error["data"]["reason"]) == (3, "unreachable")

@@ -88,7 +88,9 @@ JOIN pg_class ON pg_class.oid = tgrelid
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND NOT tgisinternal
 
 -- name: policies
-SELECT polname::text, polpermissive, coalesce(pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid))
+-- Which command they are for: `r` SELECT, `a` INSERT, `*` all; and whether they are for every role.
+SELECT polname::text, relname::text, polpermissive, polcmd::text, polroles = '{0}', pg_get_expr(polqual, polrelid),
+    pg_get_expr(polwithcheck, polrelid)
 FROM pg_policy
 JOIN pg_class ON pg_class.oid = polrelid
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,12 @@ import pytest
 from ledger.errors import GuardMoved, StoreBusy
 from ledger.stores.base import Append, Guard, StoredRow
 from ledger.stores.postgres.plans import ORDINALS, plan
-from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.store import PostgresStore
 from tests.servers.cluster import Server
 from tests.servers.waiting import until
 from tests.stores.builder import TENANT, assert_whole, everything, ids, one, part, together
-from tests.stores.place import administer, database
+from tests.stores.place import administer
+from tests.stores.uncommitted import advance, held_open
 
 POLICY = "$source:policy:refunds"
 
@@ -36,15 +36,6 @@ def server(other_cluster: Callable[..., Server]) -> Server:
 def store(server: Server) -> Iterator[PostgresStore]:
     with closing(PostgresStore(server.cluster.url(), poll_seconds=0.005)) as store:
         yield store
-
-
-@contextmanager
-def held_open(store: PostgresStore, append: Append) -> Iterator[Session]:
-    """Store an append as a writer does, in a transaction that is not committed yet."""
-    with closing(store._server.writer()) as session:
-        session.command(b"BEGIN")
-        session.run(*plan([append]).first)
-        yield session
 
 
 def is_waiting(server: Server) -> bool:
@@ -208,13 +199,6 @@ def test_groups_of_two_processes_that_need_the_same_heads_and_runs_do_not_wait_f
 
 
 # --- the epoch ---------------------------------------------------------------------------------------
-
-
-def advance(url: str, count: int) -> None:
-    """Use up transaction ids."""
-    with psycopg.connect(database(url), autocommit=True) as connection:
-        for _ in range(count):
-            connection.execute("SELECT pg_current_xact_id()")
 
 
 @pytest.mark.slow

@@ -33,6 +33,13 @@ def pool(threads: int) -> Iterator[ThreadPoolExecutor]:
         yield executor
 
 
+@pytest.fixture
+def woken_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody look again who is not woken, where `poll_seconds` is long."""
+    monkeypatch.setattr("ledger.stores.wakeup._FIRST_POLL_SECONDS", 3600)
+
+
+@pytest.mark.usefixtures("woken_only")
 def test_an_announcement_wakes_all_who_wait_together() -> None:
     """Case-127: however many wait, a commit announces itself once."""
     wakeup, watched = Wakeup(poll_seconds=3600), Watched()
@@ -45,6 +52,7 @@ def test_an_announcement_wakes_all_who_wait_together() -> None:
         assert all(waiter.result(60) for waiter in waiters)
 
 
+@pytest.mark.usefixtures("woken_only")
 def test_an_announcement_between_looking_and_waiting_is_not_missed() -> None:
     """Case-126: who waits has told so before it looks."""
     wakeup, looks = Wakeup(poll_seconds=3600), [False, True]

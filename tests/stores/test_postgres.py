@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -260,6 +261,27 @@ def test_what_was_refused_leaves_no_error_in_the_log_of_the_server(url: str) -> 
         assert store.append(one(first)).repeated
     logs = [shared(kind).log_text() for kind in kinds()]
     assert not any("ERROR" in line and schema_of(url) in line for log in logs for line in log.splitlines())
+
+
+def test_every_statement_finds_its_events_by_index_also_in_a_ledger_that_is_still_empty(url: str) -> None:
+    """Where reading everything looks cheap: the plan that is made then is kept while the ledger grows."""
+    with closing(PostgresStore(url)) as store, closing(store._server.writer()) as session:
+        looked_at: list[str] = []
+        for name, text in store._server.statements.items():
+            if ".events" not in text or name == "progress":
+                continue
+            session.command(f"PREPARE {name} AS {text}".encode())
+            values = ", ".join(["NULL"] * max(map(int, re.findall(r"\$(\d+)", text)), default=0))
+            explained = session.connection.execute(
+                f"EXPLAIN EXECUTE {name}{f'({values})' if values else ''}".encode(), prepare=False
+            )
+            plan = "\n".join(line for (line,) in explained)
+            assert not re.search(r"(Seq Scan|Bitmap Heap Scan) on events", plan), name
+            assert not re.search(r"Hash Join|Semi Join|Merge Join|Filter: \(claim = ", plan), name
+            if name.startswith("tail"):
+                assert "Sort" not in plan
+            looked_at.append(name)
+        assert {"append_batch", "append_guarded", "load", "tail_of_tenant", "find_all"} <= set(looked_at)
 
 
 # --- input -------------------------------------------------------------------------------------------

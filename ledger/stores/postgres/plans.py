@@ -174,12 +174,14 @@ def _one(tenant: str, part: StreamAppend, row: Row) -> Statement:
 
 
 def _of_one_stream(append: Append, part: StreamAppend, rows: Sequence[Row]) -> Statement:
+    claims: list[bytes | None] = [row.claim for row in rows if row.claim is not None]
     values: list[Value] = [
         text(append.tenant),
         text(part.stream),
         number(part.expected),
         part.prev,
         *_bytes(rows),
+        _digests(claims),
     ]
     if not append.guards:
         return Statement("append_several", values)
@@ -229,11 +231,16 @@ def _rows(placed: Sequence[_Placed]) -> list[Value]:
 def _bytes(rows: Sequence[Row]) -> list[Value]:
     return [
         byte_strings([row.hash for row in rows]),
-        byte_strings([row.key for row in rows]),
-        byte_strings([row.act for row in rows]),
-        byte_strings([row.claim for row in rows]),
+        _digests([row.key for row in rows]),
+        _digests([row.act for row in rows]),
+        _digests([row.claim for row in rows]),
         byte_strings([row.record for row in rows]),
     ]
+
+
+def _digests(column: list[bytes | None]) -> Value:
+    """Encode a column that most events leave empty: where all do, no list reads as a list of nothing."""
+    return None if column.count(None) == len(column) else byte_strings(column)
 
 
 def _blobs(chunk: Sequence[tuple[str, Blob]]) -> Statement:

@@ -160,6 +160,12 @@ class Server:
             # chosen by statistics, and has turned a read of the next page into a scan of everything.
             "plan_cache_mode": "force_generic_plan",
             "jit": "off",
+            # Each statement finds its rows by index, one by one. Its plan is made when the tables are empty,
+            # where reading all of them looks cheap, and is kept while they grow.
+            "enable_seqscan": "off",
+            "enable_bitmapscan": "off",
+            "enable_hashjoin": "off",
+            "enable_mergejoin": "off",
             "lock_timeout": str(max(busy, 1)),
             "statement_timeout": str(max(6 * busy, 60_000)),
             # A process that is stopped in the middle must not hold followers back for ever.

@@ -45,7 +45,8 @@ WHERE coalesce(last.position, 0) = $3::bigint
 RETURNING gid
 
 -- name: append_several
--- The same for several events of one stream.
+-- The same for several events of one stream. $10 are the claims among them; where there are none it is NULL,
+-- and so are the lists of key columns that no event has.
 INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
 SELECT ids.first + row.number - 1, $3::bigint + row.number, $1::text, $2::text, row.hash, row.key, row.act,
     row.claim, row.record
@@ -66,26 +67,29 @@ WHERE coalesce(last.position, 0) = $3::bigint
     AND coalesce(last.hash, '\x0000000000000000000000000000000000000000000000000000000000000000') = $4::bytea
     AND coalesce(last.gid, 0) < ids.first
     AND NOT EXISTS (
-        SELECT FROM {schema}.events JOIN unnest($8::bytea[]) AS wanted (claim) USING (claim) WHERE tenant = $1::text
+        SELECT
+        FROM unnest($10::bytea[]) AS wanted (claim)
+        CROSS JOIN LATERAL (
+            SELECT FROM {schema}.events WHERE tenant = $1::text AND claim = wanted.claim LIMIT 1
+        ) AS holder
     )
-ORDER BY row.number
 RETURNING gid
 
 -- name: append_guarded
--- The same where source streams ($10) must still stand where the writer saw them ($11). Their heads are locked
+-- The same where source streams ($11) must still stand where the writer saw them ($12). Their heads are locked
 -- by name, before anything takes a transaction id, and so that whoever moves one waits: what was admitted
 -- before a move comes before it in the global order as well.
 WITH heads AS MATERIALIZED (
     SELECT stream, position
     FROM {schema}.heads
-    WHERE tenant = $1::text AND stream = ANY ($10::text[])
+    WHERE tenant = $1::text AND stream = ANY ($11::text[])
     ORDER BY stream
     FOR SHARE
 ),
 standing AS MATERIALIZED (
     SELECT count(*) AS guards
     FROM heads
-    JOIN unnest($10::text[], $11::bigint[]) AS guard (stream, position) USING (stream, position)
+    JOIN unnest($11::text[], $12::bigint[]) AS guard (stream, position) USING (stream, position)
 )
 INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
 SELECT ids.first + row.number - 1, $3::bigint + row.number, $1::text, $2::text, row.hash, row.key, row.act,
@@ -100,7 +104,7 @@ LEFT JOIN LATERAL (
 ) AS last ON true
 CROSS JOIN LATERAL (
     SELECT ((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20 AS first
-    WHERE standing.guards = cardinality($10::text[])
+    WHERE standing.guards = cardinality($11::text[])
 ) AS ids
 CROSS JOIN unnest($5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[])
     WITH ORDINALITY AS row (hash, key, act, claim, record, number)
@@ -108,9 +112,12 @@ WHERE coalesce(last.position, 0) = $3::bigint
     AND coalesce(last.hash, '\x0000000000000000000000000000000000000000000000000000000000000000') = $4::bytea
     AND coalesce(last.gid, 0) < ids.first
     AND NOT EXISTS (
-        SELECT FROM {schema}.events JOIN unnest($8::bytea[]) AS wanted (claim) USING (claim) WHERE tenant = $1::text
+        SELECT
+        FROM unnest($10::bytea[]) AS wanted (claim)
+        CROSS JOIN LATERAL (
+            SELECT FROM {schema}.events WHERE tenant = $1::text AND claim = wanted.claim LIMIT 1
+        ) AS holder
     )
-ORDER BY row.number
 RETURNING gid
 
 -- name: append_batch
@@ -153,8 +160,10 @@ refused AS MATERIALIZED (
     UNION ALL
     SELECT row.member
     FROM unnest($12::bigint[], $14::text[], $20::bytea[]) AS row (member, tenant, claim)
+    CROSS JOIN LATERAL (
+        SELECT FROM {schema}.events WHERE events.tenant = row.tenant AND events.claim = row.claim LIMIT 1
+    ) AS holder
     WHERE row.claim IS NOT NULL
-        AND EXISTS (SELECT FROM {schema}.events WHERE events.tenant = row.tenant AND events.claim = row.claim)
 )
 INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
 SELECT (SELECT first FROM ids) + row.ordinal, row.position, row.tenant, row.run, row.hash, row.key, row.act,
@@ -262,11 +271,10 @@ WITH snapshot AS MATERIALIZED (
     SELECT position, hash, state
     FROM {schema}.snapshots
     WHERE tenant = $1 AND run = $2 AND fold = $3 AND position <= $4
-        AND EXISTS (
-            SELECT
+        AND hash = (
+            SELECT hash
             FROM {schema}.events
-            WHERE events.tenant = snapshots.tenant AND events.run = snapshots.run
-                AND events.position = snapshots.position AND events.hash = snapshots.hash
+            WHERE tenant = $1 AND run = $2 AND position = snapshots.position
         )
     ORDER BY position DESC
     LIMIT 1

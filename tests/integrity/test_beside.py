@@ -178,3 +178,27 @@ def test_content_of_another_size_than_its_event_says_is_found(book: Book) -> Non
     book.drop("r-3", 1, 2)
     book.rewrite("r-1", 4, lambda fields: fields["data"]["content"].update(size=1))
     assert altered(book.verify()) == [(Check.BLOBS, "r-1", 4)]
+
+
+def test_what_guards_the_record_and_is_missing_is_said_and_alters_nothing(book: Book) -> None:
+    shelf = book.shelf()
+    shelf.open_doors = ("trigger events_refuse_change",)
+    for streams in (None, ["r-1"]):
+        report = book.verify(storage=shelf, streams=streams)
+        assert (report.unguarded, report.findings) == (shelf.open_doors, ())
+
+
+@pytest.mark.parametrize("streams", [None, ["r-1"]])
+def test_what_is_not_shown_cannot_be_told(book: Book, streams: list[str] | None) -> None:
+    shelf = book.shelf()
+    shelf.hidden = ("the policy `mine` hides events",)
+    report = book.verify(storage=shelf, streams=streams)
+    assert (only(report).check, only(report).stream, only(report).what) == (Check.STORE, WHOLE, *shelf.hidden)
+    assert report.exit_code == 2
+
+
+def test_who_is_not_shown_every_tenant_cannot_tell_of_all_but_of_one_run(book: Book) -> None:
+    shelf = book.shelf()
+    shelf.sees_all = False
+    assert (only(book.verify(storage=shelf)).check, book.verify(storage=shelf).exit_code) == (Check.STORE, 2)
+    assert book.verify(storage=shelf, streams=["r-1"]).exit_code == 0

@@ -171,3 +171,24 @@ def test_a_store_that_is_busy_gives_no_verdict(book: Book, monkeypatch: pytest.M
     monkeypatch.setattr(book, "tail", fail)
     with pytest.raises(StoreBusy):
         book.verify()
+
+
+def test_events_that_the_order_does_not_show_yet_are_looked_at_and_counted(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = book.at("r-2", 2).gid
+    monkeypatch.setattr(book, "end", lambda: end)
+    report = book.verify()
+    assert (report.findings, report.unordered) == ((), len(book.stored) - end)
+    # Whoever asks about one run does not ask about the order.
+    assert book.verify(streams=["r-2"]).unordered == 0
+    book.change("r-2", 3, hash=bytes(32))
+    assert (Check.CONTENT, "r-2", 3) in altered(book.verify())
+
+
+def test_an_end_that_cannot_be_read_is_a_finding(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        raise IntegrityError("the epoch is gone")
+
+    monkeypatch.setattr(book, "end", fail)
+    assert altered(book.verify()) == [(Check.STORE, WHOLE, None)]

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from itertools import count
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -21,6 +22,7 @@ from tests.integrity.served import TENANT, Served, audited
 from tests.servers.bouncer import Bouncer
 from tests.servers.cluster import Server
 from tests.servers.proxy import Proxy
+from tests.servers.replica import catch_up, held_back
 
 OF_RUN = "WHERE run = ? AND position = ?"
 
@@ -270,6 +272,20 @@ def test_appends_and_runs_that_come_meanwhile_are_no_alteration(served: Served) 
             report = audited(store, progress=go_on, page=page)
             assert report.findings == ()
         assert next(numbers) > 10
+
+
+def test_a_replica_that_is_behind_is_no_alteration(other_cluster: Callable[..., Server]) -> None:
+    """Heads of sources are read on the primary: what is held against them must not be older."""
+    primary = other_cluster().cluster
+    write(primary.url())
+    replica = other_cluster(copy_of=primary).cluster
+    catch_up(primary, replica)
+    with held_back(replica), open_ledger(primary.url()) as writer:
+        writer.source("policy:refunds").publish("2", {"limit": "x", "kind": "Be kind"})
+        with closing(PostgresStore(f"{primary.url()}?replica_url={quote(replica.url(), safe='')}")) as store:
+            report = audited(store)
+            assert (report.findings, report.events) == ((), LAST + 4)
+            assert audited(store, streams=[POLICY]).findings == ()
 
 
 def test_behind_a_pooler(served: Served, pooler: Callable[..., Bouncer]) -> None:

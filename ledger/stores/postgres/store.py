@@ -232,7 +232,9 @@ class PostgresStore:
         return self._readers.use(step)
 
     def storage(self) -> PostgresStorage:
-        """Return what this store can say of itself to a verification."""
+        """Return what this store can say of itself to a verification that begins now."""
+        # What is listed is held against what the primary says: a replica must have come as far first.
+        self._reads.wrote()
         return PostgresStorage(self._readers, self._server.schema)
 
     def close(self) -> None:

@@ -122,7 +122,7 @@ class AsyncLedger:
     async def run(self, run: str, *, actor: Actor | None = None, correlation: str | None = None) -> AsyncRun:
         """Return a handle on the present incarnation of a run; as `Ledger.run`."""
         turns = self._runs.get(run)
-        if turns is not None and await self._read(turns.stream.is_stored):
+        if turns is not None and await self._read(turns.stream.tip.is_stored):
             contract = known(run, await turns.look())
         else:
             found = await self._read(partial(load_contract, self._edge, run_id(run)))

@@ -7,34 +7,72 @@ words next: then the doubt about them is found here. The same words after others
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
+from weakref import ref
 
-from ledger.application.statements import Context, Statement
+from ledger.application.statements import Context, Doubt, Stated, Statement
 from ledger.canonical import invalid
 from ledger.commands import Command
-from ledger.errors import StoreUnavailable
+from ledger.errors import LedgerError, StoreUnavailable
 from ledger.record import Record
 
 
-class Doubt(NamedTuple):
-    """Events that may or may not be stored."""
+def about(run: str, records: Sequence[Record]) -> Doubt:
+    """Doubt whether these records were stored."""
+    return Doubt(run, records[0].position - 1, tuple(record.id for record in records))
 
-    run: str
-    after: int
-    """Position of the event before them."""
-    ids: tuple[str, ...]
 
-    @classmethod
-    def about(cls, run: str, records: tuple[Record, ...]) -> Doubt:
-        """Doubt whether these records were stored."""
-        return cls(run, records[0].position - 1, tuple(record.id for record in records))
+def named(error: LedgerError) -> tuple[Doubt, ...]:
+    """Return what an error says was sent, the last try first; nothing where it came before that."""
+    data = error.data
+    if "events" not in data:
+        return ()
+    tries = ({"after": data["after"], "events": data["events"]}, *data.get("earlier", ()))
+    return tuple(Doubt(data["run"], one["after"], tuple(one["events"])) for one in tries)
 
-    def told(self, error: StoreUnavailable) -> StoreUnavailable:
-        """Return the error with the names of what was sent, by which it is recognised."""
-        data = {**error.data, "run": self.run, "after": self.after, "events": self.ids}
-        told = StoreUnavailable(str(error), **data)
-        told.__cause__ = error
-        return told
+
+def naming(error: LedgerError, doubts: Sequence[Doubt]) -> LedgerError:
+    """Return the error with the names of all that was sent and may be stored, try by try."""
+    if not doubts:
+        return error
+    last, *others = doubts
+    data = {**error.data, "run": last.run, "after": last.after, "events": last.ids}
+    data.pop("earlier", None)
+    if others:
+        data["earlier"] = tuple({"after": one.after, "events": one.ids} for one in others)
+    told = type(error)(str(error), **data)
+    told.__cause__ = error
+    return told
+
+
+def cut_short(error: BaseException | None) -> StoreUnavailable:
+    """Build what is told to who spoke together with somebody that was interrupted."""
+    fate = StoreUnavailable(
+        "what was said together with this was cut short, its fate is not known: repeat it as it is",
+        reason="interrupted",
+    )
+    fate.__cause__ = error
+    return fate
+
+
+def answer(statement: Statement, otherwise: LedgerError) -> Stated:
+    """Return what a statement came to, or raise it; where nothing is known, raise this instead.
+
+    What an earlier try sent stays in doubt, so the error goes on naming it.
+    """
+    outcome = statement.outcome
+    if isinstance(outcome, Stated):
+        return outcome
+    if outcome is None:
+        outcome = naming(otherwise, statement.doubts or (named(statement.again) if statement.again else ()))
+    try:
+        raise outcome
+    finally:
+        # Kept here it would hold the frames it came through, and they this.
+        del outcome, otherwise
+        statement.outcome = None
 
 
 class Doubts:
@@ -46,11 +84,12 @@ class Doubts:
         self._name = name
         self._kept: dict[object, _Words] = {}
 
-    def keep(self, statement: Statement, doubt: Doubt) -> None:
-        """Remember what a statement sent."""
-        earlier = self._kept.pop(statement.caller, None)
-        sent = () if earlier is None else earlier.sent
-        self._kept[statement.caller] = _Words(statement.command, statement.context, (*sent, doubt))
+    def keep(self, statement: Statement) -> None:
+        """Remember what a statement sent, as long as who said it can say it again."""
+        self._kept.pop(statement.caller, None)
+        for caller in [caller for caller in self._kept if isinstance(caller, ref) and caller() is None]:
+            del self._kept[caller]
+        self._kept[statement.caller] = _Words(statement.command, _light(statement.context), statement.doubts)
         if len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
 
@@ -58,13 +97,13 @@ class Doubts:
         """Find what a statement may be the repeat of.
 
         Raises:
-            InvalidInput: `again` speaks of another run.
+            InvalidInput: `again` speaks of another run, or is no error that says what was sent.
         """
         found: tuple[Doubt, ...] = ()
         if self._kept:
             words = self._kept.get(statement.caller)
             if words is not None:
-                if words.command == statement.command and words.context == statement.context:
+                if words.command == statement.command and words.context == _light(statement.context):
                     found = words.sent
                 else:
                     del self._kept[statement.caller]
@@ -81,21 +120,24 @@ class Doubts:
         """Forget all of them."""
         self._kept.clear()
 
-    def _named(self, error: StoreUnavailable) -> list[Doubt]:
-        data = error.data
-        if "events" not in data:
-            return []  # it came before anything was sent
-        if data["run"] != self._name:
-            raise invalid("again", f"that error is about {data['run']!r}, not {self._name!r}")
-        return [Doubt(self._name, data["after"], tuple(data["events"]))]
+    def _named(self, error: LedgerError) -> Iterable[Doubt]:
+        doubts = named(error)
+        if doubts and doubts[0].run != self._name:
+            raise invalid("again", f"that error is about {doubts[0].run!r}, not {self._name!r}")
+        return doubts
 
 
 class _Words(NamedTuple):
-    """What somebody said without getting an answer, and what was sent of it, try by try."""
+    """What somebody said without getting an answer, and what was sent of it, the last try first."""
 
     command: Command | None
     context: Context | None
     sent: tuple[Doubt, ...]
+
+
+def _light(context: Context | None) -> Context | None:
+    """Leave out contents, which can be megabytes: the command names them by digest."""
+    return replace(context, blobs=()) if context is not None and context.blobs else context
 
 
 KEPT = 1024

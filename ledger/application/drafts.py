@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Generic, TypeVar
 
 from ledger.application.edge import Edge
@@ -41,7 +42,9 @@ class Draft(Generic[S]):
         mine = self._guards
         return all(mine.get(name, expected) == expected for name, expected in guards.items())
 
-    def add(self, events: Sequence[Event], context: Context, guards: Mapping[str, int]) -> None:
+    def add(
+        self, events: Sequence[Event], context: Context, guards: Mapping[str, int], now: datetime
+    ) -> None:
         """Encode events, each on the state that the one before it leaves.
 
         Raises:
@@ -49,7 +52,6 @@ class Draft(Generic[S]):
         """
         edge, kind = self._edge, self._kind
         state, head = self.seen
-        now = edge.clock()
         at = now if head.at is None or head.at < now else head.at
         rows: list[Row] = []
         records: list[Record] = []

@@ -13,7 +13,9 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+from ledger.canonical import invalid
 from ledger.stores.base import FullStore
 from ledger.stores.stamps import Clock, new_id, system_clock
 from ledger.values import Actor
@@ -51,3 +53,16 @@ class Edge:
     """How many lost races in a row are answered by deciding again."""
     opened_heads: set[str] = field(default_factory=set)
     """Source streams whose head is known to exist."""
+
+    def now(self) -> datetime:
+        """Read the clock.
+
+        Raises:
+            InvalidInput: it does not return a moment with a zone; `path` is `clock`.
+        """
+        now = self.clock()
+        if isinstance(now, datetime) and now.tzinfo is UTC:
+            return now
+        if not isinstance(now, datetime) or now.utcoffset() is None:
+            raise invalid("clock", f"a clock returns a datetime with its zone, not {now!r:.50}")
+        return now

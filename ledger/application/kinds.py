@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ledger.application.edge import Edge
 from ledger.application.kind import NOWHERE, Found, Head, Kind
@@ -24,9 +25,6 @@ from ledger.run.saving import restore, save
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
 from ledger.run.state import FOLD, evolve, replay
 from ledger.stores.base import SnapshotRow
-
-if TYPE_CHECKING:
-    pass
 
 
 def load_contract(edge: Edge, run: str, *, upto: int | None = None) -> Found[Contract | None]:
@@ -60,17 +58,32 @@ def _run_prior(run: str, contract: Contract | None, command: Command) -> bytes |
     """Say what to look up where the contract cannot tell whether a command's key is known."""
     if contract is None:
         return None
-    if isinstance(command, RecordMessage):
-        if contract.tally.messages == len(contract.messages) or by_id(contract.messages, command.id):
-            return None
-        return message_digest(run, command.id)
-    if isinstance(command, RefuteAssumption):
-        asked = assumptions.to_look_up(contract, command)
-        return short_digest("assumption", run, command.id) if asked else None
-    if isinstance(command, RecordObservation | InvalidateObservation):
-        asked = observations.to_look_up(contract, command)
-        return observation_digest(run, command.key) if asked else None
-    return None
+    look_up = _LOOKED_UP.get(type(command))
+    return None if look_up is None else look_up(run, contract, command)
+
+
+def _message(run: str, contract: Contract, command: RecordMessage) -> bytes | None:
+    if contract.tally.messages == len(contract.messages) or by_id(contract.messages, command.id):
+        return None
+    return message_digest(run, command.id)
+
+
+def _assumption(run: str, contract: Contract, command: RefuteAssumption) -> bytes | None:
+    return short_digest("assumption", run, command.id) if assumptions.to_look_up(contract, command) else None
+
+
+def _observation(
+    run: str, contract: Contract, command: RecordObservation | InvalidateObservation
+) -> bytes | None:
+    return observation_digest(run, command.key) if observations.to_look_up(contract, command) else None
+
+
+_LOOKED_UP: dict[type[Command], Callable[[str, Contract, Any], bytes | None]] = {
+    RecordMessage: _message,
+    RefuteAssumption: _assumption,
+    RecordObservation: _observation,
+    InvalidateObservation: _observation,
+}
 
 
 RUN: Kind[Contract | None] = Kind(

@@ -25,6 +25,7 @@ from ledger.application.sources import SourceHandle
 from ledger.application.statements import Context, Stated
 from ledger.application.steps import blocking
 from ledger.application.stream import Stream
+from ledger.application.tip import Tip
 from ledger.application.turns import Turns
 from ledger.canonical import invalid
 from ledger.codec import explain
@@ -124,7 +125,7 @@ class Ledger:
             RunNotFound: no such run; asking creates none.
         """
         turns = self._runs.get(run)
-        if turns is not None and turns.stream.is_stored():
+        if turns is not None and turns.stream.tip.is_stored():
             contract = known(run, turns.look())
         else:
             found = load_contract(self._edge, run_id(run))
@@ -165,13 +166,13 @@ class Ledger:
             UndecodableRecord: the events make no run, e.g. do not begin with RunOpened.
         """
         found = Found[Contract | None](None) if expected == 0 else load_contract(self._edge, run_id(run))
-        stream = Stream(self._edge, run_id(run), RUN, found)
+        tip = Tip(self._edge, run_id(run), RUN, found)
         for name in relies_on or {}:
             self._shared.open_head(name)
         if expected:
-            blocking(self._edge.store, stream.expect(expected))
+            blocking(self._edge.store, tip.expect(expected))
         context = Context(self._shared.writer(actor), about=several("about", about), blobs=tuple(blobs))
-        return blocking(self._edge.store, stream.append(events, context, relies_on or {}))
+        return blocking(self._edge.store, tip.import_events(events, context, relies_on or {}))
 
     def _handle(
         self,

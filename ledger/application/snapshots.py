@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 
 from ledger.application.edge import Edge
 from ledger.application.steps import Call, Steps
-from ledger.errors import LedgerError
 from ledger.stores.base import SnapshotRow
 
 log = logging.getLogger("ledger")
@@ -28,13 +28,15 @@ class Saving:
         """Tell whether a state at this position should be saved."""
         return position - self._at >= SNAPSHOT_EVERY * (1 + self._bytes // SNAPSHOT_BYTES)
 
-    def keep(self, snapshot: SnapshotRow) -> Steps[None]:
-        """Save it; that it fails never matters."""
-        self._at, self._bytes = snapshot.position, len(snapshot.state)
+    def keep(self, position: int, make: Callable[[], SnapshotRow]) -> Steps[None]:
+        """Save the state at a position; that it fails never matters, for what was said is stored."""
+        self._at = position
         try:
+            snapshot = make()
+            self._bytes = len(snapshot.state)
             yield Call(partial(self._edge.store.put_snapshot, self._edge.tenant, self._name, snapshot))
-        except LedgerError as error:
-            log.warning("no snapshot of %s at %s: %s", self._name, snapshot.position, error)
+        except Exception as error:  # noqa: BLE001
+            log.warning("no snapshot of %s at %s: %r", self._name, position, error)
 
 
 SNAPSHOT_EVERY = 16

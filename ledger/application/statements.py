@@ -28,6 +28,15 @@ class Stated(NamedTuple):
         return not self.records
 
 
+class Doubt(NamedTuple):
+    """Events that may or may not be stored."""
+
+    run: str
+    after: int
+    """Position of the event before them."""
+    ids: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What surrounds a command beside its content."""
@@ -47,7 +56,7 @@ class Context:
 class Statement:
     """A command on its way through a stream; without one it asks only that the stream looks at the store."""
 
-    __slots__ = ("again", "caller", "command", "context", "expected", "outcome")
+    __slots__ = ("again", "caller", "command", "context", "doubts", "expected", "outcome")
 
     def __init__(
         self,
@@ -63,12 +72,17 @@ class Statement:
         self.context = context
         self.expected = expected
         self.again = again
+        self.doubts: tuple[Doubt, ...] = ()
+        """What was sent of it and may be stored, the last try first."""
         self.outcome: Stated | Exception | None = None
         """What is told to who asked; None as long as nothing is known."""
 
 
 def source_of(command: Command) -> str | None:
     """Return the source stream on whose state a command is decided."""
-    if isinstance(command, AcceptConstraint | AcknowledgeRevision) and command.source is not None:
+    if isinstance(command, _FROM_SOURCES) and command.source is not None:
         return command.source.stream
     return None
+
+
+_FROM_SOURCES = (AcceptConstraint, AcknowledgeRevision)

@@ -38,7 +38,7 @@ def blocking(store: Store, steps: Steps[T]) -> T:
         while True:
             try:
                 outcome = store.append(step.append) if isinstance(step, Send) else step.function()
-            except Exception as error:  # noqa: BLE001  it belongs to who yielded the step
+            except BaseException as error:  # noqa: BLE001  it belongs to who yielded the step, an interrupt too
                 step = steps.throw(error)
             else:
                 step = steps.send(outcome)

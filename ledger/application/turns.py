@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from threading import get_ident
+from threading import local
 from typing import Generic, TypeVar
+from weakref import ref
 
+from ledger.application.doubts import answer
 from ledger.application.statements import Context, Stated, Statement
 from ledger.application.steps import blocking
 from ledger.application.stream import Stream
 from ledger.commands import Command
-from ledger.errors import StoreUnavailable
+from ledger.errors import StoreError, StoreUnavailable
 from ledger.stores import forks
 from ledger.stores.commit import Group
 
@@ -38,12 +40,26 @@ class Turns(Generic[S]):
         it is meant for. With `again`, the error of an earlier try, what that try stored is found and told.
         Raises what a refusal or a conflict stands for.
         """
-        return self._free().submit(Statement(command, context, expected, again, get_ident()))
+        return self._said(Statement(command, context, expected, again, _thread.name))
 
     def look(self) -> S:
         """Read and fold what was appended since; return the state."""
-        self._free().submit(Statement())
+        self._said(Statement())
         return self.stream.state
+
+    def _said(self, statement: Statement) -> Stated:
+        try:
+            return self._free().submit(statement)
+        except StoreError as error:
+            # Who led may have been interrupted after this was settled, or sent.
+            return answer(statement, error)
+        except Exception:
+            # Raised now: kept here it would hold the frames it came through, and they this.
+            statement.outcome = None
+            raise
+        except BaseException:
+            self.stream.unheard(statement)
+            raise
 
     def _free(self) -> Group[Statement, Stated]:
         """Return the group by which threads take turns, a free one in a process that was forked off.
@@ -65,6 +81,21 @@ class Turns(Generic[S]):
         stream = self.stream
         blocking(stream.edge.store, stream.settle(statements))
         return [one.outcome for one in statements if one.outcome is not None]
+
+
+class _Thread(local):
+    """What names a thread: unlike its number, it is never given to another one."""
+
+    def __init__(self) -> None:
+        self._token = _Token()
+        self.name = ref(self._token)
+
+
+class _Token:
+    pass
+
+
+_thread = _Thread()
 
 
 def _no_size(statement: Statement) -> int:

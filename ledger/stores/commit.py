@@ -124,7 +124,13 @@ class Group(Generic[T, R]):
             raise
         outcome = request.outcome
         if isinstance(outcome, Exception):
-            raise outcome
+            try:
+                raise outcome
+            finally:
+                # Its traceback holds the frames it came through, and kept here they would hold it: all
+                # of them would wait for the collector.
+                request.outcome = None
+                del outcome
         assert outcome is not None, "an answered request has an outcome"
         return outcome
 

@@ -51,6 +51,13 @@ def test_a_global_position_that_is_yet_to_come_is_found(served: Served, run: str
     assert run in only(report).what
 
 
+def test_a_login_that_may_append_makes_room_for_such_a_place_before_it_looks(served: Served) -> None:
+    """Why one asks as a login that only reads: opening raises an epoch that is behind what is stored."""
+    assert served.meddle("UPDATE events SET gid = gid + (1::bigint << 40) WHERE run = ?", OTHER) == 1
+    assert served.look().standing is Standing.ALTERED
+    assert served.look(served.place.writer()).standing is Standing.SOUND
+
+
 def test_an_event_hidden_beyond_the_order_under_another_tenant_is_found(served: Served) -> None:
     hide = "UPDATE events SET gid = gid + (1::bigint << 50), tenant = 'acme' WHERE run = ?"
     assert served.meddle(hide, OTHER) == 1

@@ -246,6 +246,16 @@ def test_a_policy_that_hides_events_is_noticed(served: Served, statement: str) -
     assert served.look(served.place.url).findings == ()
 
 
+def test_a_policy_with_another_value_between_quotes_is_another_one(served: Served) -> None:
+    """It opens no tenant to those to whom every one was open."""
+    spoilt = OPEN.format("members").replace("ARRAY['',", "ARRAY[' ',")
+    served.run(f"ALTER POLICY events_tenant ON events USING ({spoilt})")
+    report = served.look()
+    assert (report.events, "policy events_tenant" in report.unguarded) == (0, True)
+    assert any("policy events_tenant" in finding.what for finding in report.findings)
+    assert served.look(served.place.url).findings == ()
+
+
 # --- while others write ---
 def test_what_stands_behind_an_open_transaction_is_looked_at_and_said_not_to_be_in_the_order(
     other_cluster: Callable[..., Server],

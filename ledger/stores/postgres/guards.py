@@ -171,8 +171,10 @@ def _policies_found(rows: Iterable[tuple[Any, ...]], schema: str) -> dict[str, P
 
 def _condition(text: str) -> str:
     """Leave out what PostgreSQL adds when it writes a condition back: types, names, brackets."""
-    text = re.sub(r"::\w+| AS array_agg\b|(?<![\w.])(?:members|epoch)\.(?=\w)", "", text)
-    return _plain(text)
+    text = re.sub(r"::(?:text|oid|bigint)\b| AS array_agg\b|(?<![\w.])(?:members|epoch)\.(?=\w)", "", text)
+    # What stands between quotes is left as it is: a space there is another value.
+    words = re.findall(r"'(?:[^']|'')*'|\w+|[^\s()\"]", text)
+    return " ".join(word if word.startswith("'") else word.lower() for word in words)
 
 
 def _plain(statement: str) -> str:

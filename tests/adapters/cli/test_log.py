@@ -18,7 +18,7 @@ def test_shows_one_event_a_line(call: Call, good: Path) -> None:
     lines = call("log", "refund-17", "--ledger", good).out.splitlines()
     assert [int(line.split()[0]) for line in lines] == list(range(1, 12))
     assert lines[6] == (
-        "    7  2026-01-31 09:00:15Z  goal.revised  agent:refunds  "
+        "    7  2026-01-31 09:00:07Z  goal.revised  agent:refunds  "
         '"Refund order 17, tell the customer"; by human:kim, reason "customer asked"'
     )
 

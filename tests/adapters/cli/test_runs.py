@@ -37,7 +37,7 @@ def test_writes_one_document(call: Call, good: Path) -> None:
     assert document["next"] is None
     refund = document["runs"][3]
     assert refund["labels"] == {"shop": "north", "team": "refunds"}
-    assert refund["at"] == "2026-01-31T09:00:23.000000Z"
+    assert refund["at"] == "2026-01-31T09:00:11.000000Z"
 
 
 @pytest.mark.parametrize(

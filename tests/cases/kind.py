@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Part = Literal["the async ledger", "PostgreSQL", "projections", "seals"]
+Part = Literal["projections", "seals"]
 Verdict = Literal["covered", "cannot occur", "comes with"]
 
 

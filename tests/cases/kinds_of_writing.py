@@ -8,7 +8,17 @@ from tests.cases.kind import comes_with, covered
 
 WRITING: Final = (
     # --- appending -------------------------------------------------------------------------------
-    comes_with("084", "only a blocking interface", "the async ledger"),
+    covered(
+        "084",
+        "only a blocking interface",
+        "aio/test_async_ledger.py::test_both_faces_have_the_same_names_and_arguments",
+        "aio/test_async_ledger.py::test_a_run_is_written_and_read",
+        "aio/test_async_ledger.py::test_tasks_on_many_runs_share_commits",
+        "aio/test_following.py::test_tasks_that_follow_while_many_write_miss_and_double_nothing",
+        "aio/test_following.py::test_however_many_tasks_follow_others_read_and_write",
+        "aio/test_following.py::test_a_task_that_follows_can_be_cancelled_while_it_waits",
+        "aio/test_cancelling.py::test_the_fate_is_known_when_the_cancelled_call_ends",
+    ),
     covered(
         "085",
         "failing appends collide among themselves",
@@ -32,6 +42,7 @@ WRITING: Final = (
         "cases/test_writers.py::test_writers_who_expect_nothing_all_begin_one_new_stream",
         "stores/test_sqlite_processes.py::test_processes_that_write_at_once_all_succeed",
         "integrity/test_beside.py::test_a_head_that_is_not_where_its_source_stands_is_found",
+        "stores/test_postgres_processes.py::test_no_process_accepts_after_the_withdrawal_it_relied_on",
     ),
     covered(
         "108",
@@ -44,6 +55,7 @@ WRITING: Final = (
         "a busy database fails writers instead of letting them wait",
         "stores/test_sqlite.py::test_an_append_waits_for_another_that_writes",
         "stores/test_sqlite_processes.py::test_processes_that_write_at_once_all_succeed",
+        "stores/test_postgres_processes.py::test_processes_that_write_at_once_all_succeed",
     ),
     covered(
         "115",
@@ -51,6 +63,10 @@ WRITING: Final = (
         "stores/test_append.py::test_the_same_append_again_returns_the_same_places",
         "stores/test_sqlite_faults.py::test_an_acknowledgement_lost_at_the_commit_is_no_conflict",
         "application/test_writing.py::test_a_lost_acknowledgement_is_found_after_others_went_on",
+        "stores/test_postgres_faults.py::test_a_line_cut_at_any_statement_is_mended_and_nothing_is_stored_twice",
+        "stores/test_postgres_faults.py::test_each_of_a_group_learns_its_own_fate_when_the_answer_to_all_was_lost",
+        "stores/test_postgres_faults.py::test_a_server_that_stays_away_is_told_in_time_and_the_append_may_be_repeated",
+        "aio/test_async_ledger.py::test_a_lost_acknowledgement_is_found_by_the_same_task",
     ),
     covered(
         "116",
@@ -63,6 +79,7 @@ WRITING: Final = (
         "a run that was accepted and never begun leaves no trace",
         "cases/test_writers.py::test_a_run_is_there_for_everybody_before_its_first_step",
         "stores/test_sqlite_processes.py::test_a_killed_writer_loses_nothing_that_was_acknowledged",
+        "stores/test_postgres_processes.py::test_a_killed_writer_loses_nothing_that_was_acknowledged",
     ),
     covered(
         "122",
@@ -70,6 +87,8 @@ WRITING: Final = (
         "stores/test_append.py::test_several_streams_are_appended_all_or_nothing",
         "stores/test_sqlite_faults.py::test_whatever_fails_a_repeat_stores_everything_once",
         "stores/test_sqlite_processes.py::test_a_killed_writer_loses_nothing_that_was_acknowledged",
+        "stores/test_postgres_processes.py::test_a_killed_writer_loses_nothing_that_was_acknowledged",
+        "stores/test_postgres_faults.py::test_a_server_killed_under_writers_loses_nothing_it_acknowledged",
     ),
     covered(
         "123",
@@ -87,7 +106,9 @@ WRITING: Final = (
         "one large value hangs the append",
         "stores/test_append.py::test_a_record_of_a_megabyte_and_more_is_stored_or_refused_but_never_cut",
         "cases/test_values.py::test_a_large_result_is_stored_whole_and_read_back",
-        rest="PostgreSQL",
+        "stores/test_postgres.py::test_large_contents_are_stored_as_they_are",
+        "stores/test_postgres.py::test_an_append_of_many_megabytes_is_whole",
+        "stores/test_postgres.py::test_one_large_value_is_stored_over_a_socket_of_the_machine_too",
     ),
     covered(
         "158",
@@ -116,7 +137,7 @@ WRITING: Final = (
         "the hash does not cover all of the content",
         "record/test_decoding.py::test_every_changed_byte_breaks_the_chain",
         "record/test_decoding.py::test_a_change_anywhere_is_noticed_even_when_hashed_anew",
-        "integrity/test_sqlite.py::test_every_altered_byte_of_an_event_names_it",
+        "integrity/test_attacks.py::test_every_altered_byte_of_an_event_names_it",
     ),
     covered(
         "092",
@@ -137,7 +158,7 @@ WRITING: Final = (
         "the database rewrites a value after it was hashed",
         "stores/test_append.py::test_what_is_read_is_byte_for_byte_what_was_appended",
         "vocabulary/test_amounts.py::test_an_amount_keeps_its_digits_and_scale",
-        "integrity/test_sqlite.py::test_every_altered_column_names_the_first_broken_event",
+        "integrity/test_attacks.py::test_every_altered_column_names_the_first_broken_event",
     ),
     comes_with("095", "a signed envelope that no other verifier accepts", "seals"),
     covered(
@@ -159,7 +180,7 @@ WRITING: Final = (
         "098",
         "the quick way of writing lets a reader miss events",
         "stores/test_races.py::test_followers_under_load_miss_nothing_and_see_nothing_twice",
-        rest="PostgreSQL",
+        "stores/test_postgres_followers.py::test_whatever_is_not_committed_yet_is_neither_skipped_nor_waited_for",
     ),
     covered(
         "100 103",
@@ -167,6 +188,7 @@ WRITING: Final = (
         "stores/test_races.py::test_24_writers_on_one_run_do_not_fork_it",
         "stores/test_races.py::test_of_writers_that_expect_the_same_position_one_wins",
         "stores/test_sqlite_processes.py::test_processes_that_write_at_once_all_succeed",
+        "stores/test_postgres_processes.py::test_processes_that_write_at_once_all_succeed",
     ),
     covered(
         "101 110",

@@ -19,9 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def names_in(file: str) -> frozenset[str]:
     """Read the names of the test functions of a file."""
     tree = ast.parse((ROOT / file).read_text())
-    return frozenset(
-        node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-    )
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(node.name for node in functions if node.name.startswith("test_"))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.cases[0])

@@ -21,7 +21,8 @@ from ledger.errors import (
     StoreUnavailable,
     UnsafeStore,
 )
-from ledger.stores.base import Append, Blob, FullStore
+from ledger.record import digest
+from ledger.stores.base import Append, Blob, FullStore, StreamAppend
 from ledger.stores.opening import open_store
 from ledger.stores.postgres.schema import supported_version
 from ledger.stores.postgres.store import PostgresStore
@@ -323,6 +324,30 @@ def test_large_contents_are_stored_as_they_are(url: str, size: int) -> None:
         store.append(one(part("run-1", "a"), blobs=[blob]))
         assert store.blobs(TENANT, [blob.digest]) == {blob.digest: content}
         assert len(assert_whole(store)) == 1
+
+
+@pytest.mark.parametrize("option", ["", "&prepare_threshold=none"])
+@pytest.mark.parametrize("size", [1_000_000, 20_000_000])
+def test_one_large_value_is_stored_over_a_socket_of_the_machine_too(
+    tmp_path: Path, size: int, option: str
+) -> None:
+    """Case-157: its buffers are smaller than one value, by itself or among others in one statement."""
+    cluster = shared()
+    url = address("postgres", tmp_path).replace(f"@{cluster.host}:", "@:")
+    with closing(open_store(f"{url}&host={cluster.socket_dir}{option}")) as store:
+        first = _of_size(part("run-1", "a"), size)
+        store.append(one(first))
+        second = _of_size(part("run-1", "b", after=first), size)
+        store.append(one(second, part("run-2", "c", "d")))
+        store.append(one(_of_size(part("run-1", "e", after=second), size)))
+        assert [len(row.record) > size for row in assert_whole(store)] == [True, True, False, False, True]
+
+
+def _of_size(events: StreamAppend, size: int) -> StreamAppend:
+    """Return the same event in more bytes than the encoder would allow."""
+    (row,) = events.rows
+    record = row.record + b" " * size
+    return events._replace(rows=(row._replace(record=record, hash=digest(record)),))
 
 
 def test_a_content_larger_than_the_limit_is_refused_with_the_limit(url: str) -> None:

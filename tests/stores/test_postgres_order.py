@@ -18,6 +18,7 @@ from ledger.stores.base import Append, Guard, StoredRow
 from ledger.stores.postgres.plans import ORDINALS, plan
 from ledger.stores.postgres.store import PostgresStore
 from tests.servers.cluster import Server
+from tests.servers.replica import catch_up
 from tests.servers.waiting import until
 from tests.stores.builder import TENANT, assert_whole, everything, ids, one, part, together
 from tests.stores.place import administer
@@ -229,6 +230,35 @@ def test_a_ledger_restored_into_a_server_with_lower_transaction_ids_goes_on_abov
     epoch = administer(fresh.cluster.url(), "SELECT epoch FROM intent_ledger.epoch")
     PostgresStore(fresh.cluster.url()).close()
     assert administer(fresh.cluster.url(), "SELECT epoch FROM intent_ledger.epoch") == epoch
+
+
+@pytest.mark.slow
+def test_a_replica_that_is_promoted_goes_on_above_what_its_primary_showed(
+    server: Server, store: PostgresStore, other_cluster: Callable[..., Server]
+) -> None:
+    """Case-113, case-164: also above what was lost with the primary, whose numbers are given again."""
+    first = part("run-1", "a")
+    store.append(one(first))
+    with closing(other_cluster(copy_of=server.cluster)) as replica:
+        catch_up(server.cluster, replica.cluster)
+        replica.stop()
+        store.append(one(part("run-1", "lost", after=first)))
+        cursor = store.tail()[-1].gid
+        server.kill()
+        replica.start()
+        administer(replica.cluster.url(), "SELECT pg_promote(false)")
+        until(lambda: not _in_recovery(replica), "the replica is promoted")
+        with closing(PostgresStore(replica.cluster.url(), create=False)) as promoted:
+            assert ids(everything(promoted)) == ["a"]
+            for number in range(5):
+                promoted.append(one(part(f"run-x{number}", f"x-{number}")))
+            promoted.append(one(part("run-1", "b", after=first)))
+            assert ids(promoted.tail(after=cursor)) == [*(f"x-{number}" for number in range(5)), "b"]
+            assert len(assert_whole(promoted)) == 7
+
+
+def _in_recovery(server: Server) -> bool:
+    return bool(administer(server.cluster.url(), "SELECT pg_is_in_recovery()")[0][0])
 
 
 def _run(server: Server, program: str, *arguments: str) -> None:

@@ -33,6 +33,7 @@ READING: Final = (
         "a snapshot that fails makes an append look failed",
         "application/test_reading.py::test_a_failing_snapshot_never_fails_the_append",
         "stores/test_sqlite_faults.py::test_a_snapshot_that_cannot_be_saved_harms_no_append",
+        "stores/test_postgres_faults.py::test_snapshots_that_somebody_keeps_locked_harm_no_append",
         "stores/test_snapshots.py::test_a_second_snapshot_at_a_position_replaces_the_first",
     ),
     covered(
@@ -244,6 +245,7 @@ READING: Final = (
         "146",
         "listening takes the connection that appending needs",
         "stores/test_postgres_waiting.py::test_those_who_wait_keep_no_connection_from_those_who_read_and_write",
+        "stores/test_postgres_waiting.py::test_a_store_that_could_not_read_is_refused_when_it_is_opened",
         "stores/test_postgres.py::test_who_finds_no_connection_free_in_time_is_told_so",
         "aio/test_following.py::test_however_many_tasks_follow_others_read_and_write",
     ),

@@ -11,17 +11,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from ledger import Actor, Ledger
+from ledger.application.edge import Edge
 from ledger.errors import GuardMoved, PositionConflict, StoreBusy, StoreUnavailable
 from ledger.stores.base import Append, Appended, Blob, Guard
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.store import PostgresStore
+from ledger.testing import Clock
 from tests.servers.cluster import Server, shared
 from tests.servers.proxy import Proxy
 from tests.servers.waiting import until
 from tests.stores.builder import TENANT, Spec, assert_whole, everything, ids, one, part
-from tests.stores.place import address, administer
+from tests.stores.place import address, administer, database, schema_of
 
 POLICY = "$source:policy"
 CONTENT = Blob(sha256(b"content").digest(), "result", b"content")
@@ -243,6 +247,22 @@ def test_a_lock_that_one_of_a_group_waits_for_fails_only_that_one(url: str) -> N
             )
         assert [type(outcome) for outcome in outcomes] == [Appended, StoreBusy, Appended]
         assert ids(assert_whole(store)) == ["p-1", "a", "c", "d"]
+
+
+def test_snapshots_that_somebody_keeps_locked_harm_no_append(url: str) -> None:
+    """Case-159: each is given up, and its append was stored and is told as stored."""
+    edge = Edge(PostgresStore(url, busy_seconds=0.1), TENANT, Actor("service:tests"), Clock())
+    with Ledger(edge) as ledger, psycopg.connect(database(url)) as holder:
+        run = ledger.open_run("run-1", "goal")
+        holder.execute(f"LOCK TABLE {schema_of(url)}.snapshots IN SHARE MODE".encode())
+        for turn in range(40):
+            assert run.move(f"n-{turn}").position == turn + 2
+        assert ledger.store.snapshots(TENANT, "run-1") == []
+        holder.rollback()
+        for turn in range(40):
+            run.move(f"m-{turn}")
+        assert ledger.store.snapshots(TENANT, "run-1") != []
+        assert ledger.contract("run-1").position == len(assert_whole(ledger.store)) == 81
 
 
 def test_a_rival_in_flight_that_gives_up_leaves_the_place_to_the_next(url: str) -> None:

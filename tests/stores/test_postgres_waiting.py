@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from ledger.errors import InvalidInput
 from ledger.stores.postgres import plans
 from ledger.stores.postgres.store import PostgresStore
 from tests.servers.cluster import Server
@@ -127,3 +128,10 @@ def test_those_who_wait_keep_no_connection_from_those_who_read_and_write(url: st
         store.append(one(part("run-1", "a")))
         assert ids(store.read(TENANT, "run-1")) == ["a"]
         assert all(future.result(60) for future in waiting)
+
+
+def test_a_store_that_could_not_read_is_refused_when_it_is_opened(url: str) -> None:
+    """Case-146: not when somebody has waited for a connection that there is none of."""
+    with pytest.raises(InvalidInput) as refused:
+        PostgresStore(url, max_readers=0, busy_seconds=0.1)
+    assert refused.value.path == "max_readers"

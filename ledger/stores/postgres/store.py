@@ -62,7 +62,7 @@ class PostgresStore:
     shown before: no read sees less than an earlier one. `end` is how far the replica is.
 
     Raises:
-        InvalidInput: the address is malformed.
+        InvalidInput: the address is malformed, or no connection is left to read with.
         StoreUnavailable: the server cannot be reached or used; `reason` says why, as a stable word.
         SchemaMismatch: a newer program has migrated it.
         UnsafeStore: an acknowledged append could be lost there, and `unsafe` is not set.
@@ -82,6 +82,8 @@ class PostgresStore:
         max_readers: int = 8,
         max_waiting: int = 8192,
     ) -> None:
+        if max_readers < 1:
+            raise invalid("max_readers", "a store reads on at least one connection")
         address = parse(url)
         self._server = Server(
             address.parameters,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
+from ledger.canonical import invalid
 from ledger.errors import IntegrityError, StoreBusy, StoreUnavailable
 from ledger.stores import forks
 from ledger.stores.base import (

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
-from queue import SimpleQueue
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
-from ledger.aio.loops import running
+import anyio
+
+from ledger.aio.loops import Event, running
 from ledger.application.steps import Send, Steps
-from ledger.errors import LedgerError, StoreUnavailable
+from ledger.errors import StoreUnavailable
 from ledger.stores.base import Append, Appended, FullStore
 from ledger.stores.commit import Group, Request, State
 
 Done = Callable[[Any], None]
 """Takes an outcome in the loop's thread: a value, or the exception in its place."""
+
+T = TypeVar("T")
 
 _CALLS_AT_ONCE = 8
 
@@ -44,73 +47,130 @@ class Hands:
         """Perform steps one after another; each begins in the loop's thread, when the one before is done."""
 
         def go_on(outcome: Any) -> None:
-            try:
-                step = steps.throw(outcome) if isinstance(outcome, Exception) else steps.send(outcome)
-            except StopIteration as end:
-                done(end.value)
-            except Exception as error:  # noqa: BLE001  whoever began it is told
-                done(error)
-            else:
-                if isinstance(step, Send):
-                    self._append(step.append, go_on)
-                else:
-                    self.call(step.function, go_on)
+            while True:
+                try:
+                    step = steps.throw(outcome) if isinstance(outcome, BaseException) else steps.send(outcome)
+                except StopIteration as end:
+                    return done(end.value)
+                except BaseException as error:
+                    done(error)
+                    if not isinstance(error, Exception):
+                        raise
+                    return None
+                try:
+                    if isinstance(step, Send):
+                        return self._append(step.append, go_on)
+                    return self.call(step.function, go_on)
+                except Exception as refused:  # noqa: BLE001  it did not begin: the next step is at hand
+                    outcome = refused
 
         go_on(None)
 
     def call(self, function: Callable[[], Any], done: Done) -> None:
-        """Call a function that may block."""
+        """Call a function that may block.
+
+        Raises:
+            StoreUnavailable: nobody is there to call it; `reason` is `closed` or `threads`.
+        """
         try:
-            future = self._pool.submit(function)
-        except RuntimeError:  # the pool was shut down
-            done(StoreUnavailable("this ledger was closed: open it again", reason="closed"))
-        else:
-            future.add_done_callback(partial(self._called, done))
+            self._pool.submit(self._call, function, done)
+        except RuntimeError as error:
+            if self._closed:
+                raise StoreUnavailable("this ledger was closed: open it again", reason="closed") from None
+            raise StoreUnavailable("no thread can be started", reason="threads") from error
+
+    async def surely(self, function: Callable[[], T]) -> T:
+        """Call a function that may block; who is cancelled meanwhile goes on when it has ended.
+
+        Raises:
+            StoreUnavailable: as `call`, and whatever the function raises.
+        """
+        answered = self.loop.event()
+        outcomes: list[Any] = []
+
+        def done(outcome: Any) -> None:
+            outcomes.append(outcome)
+            answered.set()
+
+        self.call(function, done)
+        try:
+            await answered.wait()
+        except anyio.get_cancelled_exc_class():
+            await until_set(answered)
+            raise
+        outcome = outcomes.pop()
+        if isinstance(outcome, BaseException):
+            try:
+                raise outcome
+            finally:
+                del outcome
+        value: T = outcome
+        return value
 
     def close(self) -> None:
         """Let the threads end when they have done what they have begun."""
-        self._pool.shutdown(wait=False)
         with self._mutex:
             self._closed = True
+        self._pool.shutdown(wait=False)
         self._to_lead.put(None)
 
     # --- appends -----------------------------------------------------------------------------------
 
     def _append(self, append: Append, done: Done) -> None:
+        group = self._store.admit(append)
+        ticket = _Ticket(append, group, done, self)
         try:
-            group = self._store.admit(append)
-            ticket = _Ticket(append, group, done, self)
             if group.enter(ticket.request):
                 self.lead(ticket)
-        except LedgerError as refused:
-            done(refused)
+        except BaseException:
+            # Who is let in as the leader has to lead, or nobody ever will.
+            if ticket.request.state is State.LEADING:
+                self.lead(ticket)
+            raise
 
     def lead(self, ticket: _Ticket) -> None:
         """Let the leading thread commit for this one; called from any thread."""
         with self._mutex:
             self._to_lead.put(ticket)
-            if self._leader is None:
-                self._leader = threading.Thread(target=self._lead, name="ledger-commit", daemon=True)
-                self._leader.start()
+            if self._leader is not None:
+                return
+            leader = threading.Thread(target=self._lead, name="ledger-commit", daemon=True)
+            try:
+                leader.start()
+            except (
+                RuntimeError
+            ):  # there can be no more threads: this one leads, so that nobody waits for ever
+                pass
+            else:
+                self._leader = leader
+                return
+        with suppress(Empty):
+            while True:
+                self._lead_for(self._to_lead.get_nowait())
 
     def _lead(self) -> None:
         while True:
-            ticket = self._to_lead.get()
-            # It may stand here twice, for a spare wake-up is allowed.
-            if ticket is not None and ticket.request.state is State.LEADING:
-                with suppress(Exception):  # the request has been answered with it
-                    ticket.group.lead(ticket.request)
-                ticket.wake()
+            self._lead_for(self._to_lead.get())
             with self._mutex:
                 if self._closed and self._to_lead.empty():
                     self._leader = None
                     return
 
+    def _lead_for(self, ticket: _Ticket | None) -> None:
+        # It may stand here twice, for a spare wake-up is allowed.
+        if ticket is not None and ticket.request.state is State.LEADING:
+            with suppress(BaseException):  # the request has been answered with it
+                ticket.group.lead(ticket.request)
+            ticket.wake()
+
     # --- back to the loop --------------------------------------------------------------------------
 
-    def _called(self, done: Done, future: Future[Any]) -> None:
-        error = future.exception()
-        self.deliver(done, future.result() if error is None else error)
+    def _call(self, function: Callable[[], Any], done: Done) -> None:
+        try:
+            outcome = function()
+        except BaseException as error:  # noqa: BLE001  it belongs to who asked
+            outcome = error
+        self.deliver(done, outcome)
 
     def deliver(self, done: Done, outcome: Any) -> None:
         """Hand an outcome to the loop's thread; what comes together goes there together."""
@@ -124,8 +184,27 @@ class Hands:
     def _dispense(self) -> None:
         with self._mutex:
             outcomes, self._outcomes = self._outcomes, []
-        for done, outcome in outcomes:
-            done(outcome)
+        told = 0
+        try:
+            for done, outcome in outcomes:
+                told += 1
+                done(outcome)
+        finally:
+            if told < len(outcomes):  # an interrupt stops the loop, and it may go on to end what is under way
+                with self._mutex:
+                    self._outcomes[:0] = outcomes[told:]
+                self.loop.soon(self._dispense)
+
+
+async def until_set(event: Event) -> None:
+    """Wait until an event is set, however often the task is cancelled meanwhile."""
+    while not event.is_set():
+        try:
+            with anyio.CancelScope(shield=True):
+                await event.wait()
+        except anyio.get_cancelled_exc_class():
+            # asyncio's own cancelling reaches through a shield; the first one is raised again later.
+            continue
 
 
 class _Ticket:

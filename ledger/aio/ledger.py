@@ -160,7 +160,7 @@ class AsyncLedger:
             about=about,
         )
         # Never left behind by a cancelled caller: its end is awaited.
-        return await anyio.to_thread.run_sync(append, limiter=self._limiter)
+        return await self._hands.surely(append)
 
     def _handle(
         self,

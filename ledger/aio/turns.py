@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any, Generic, TypeVar
+from weakref import ref
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from ledger.aio.hands import Hands
+from ledger.aio.hands import Hands, until_set
 from ledger.aio.loops import Event
+from ledger.application.doubts import answer, cut_short
 from ledger.application.statements import Context, Stated, Statement
 from ledger.application.stream import Stream
 from ledger.application.turns import TOGETHER
@@ -27,6 +29,7 @@ class AsyncTurns(Generic[S]):
         self._hands = hands
         self._waiting: list[_Asked] = []
         self._busy = False
+        self._beginning = False
 
     async def do(
         self,
@@ -41,7 +44,9 @@ class AsyncTurns(Generic[S]):
         A call that is cancelled while it waits for its turn has said nothing. One that is cancelled later
         ends only when its fate is known: nothing lands behind its caller's back.
         """
-        caller = id(self._hands.loop.task())
+        # Unlike its address, this never comes to name another task. Its hash is kept once it was asked for.
+        caller = ref(self._hands.loop.task())
+        hash(caller)
         return await self._said(Statement(command, context, expected, again, caller))
 
     async def look(self) -> S:
@@ -60,58 +65,45 @@ class AsyncTurns(Generic[S]):
                 await checkpoint()
             else:
                 await asked.answered.wait()
-        except anyio.get_cancelled_exc_class():
+        except BaseException as stopped:
             if asked in self._waiting:
                 self._waiting.remove(asked)
-            else:
-                await self._surely(asked)
+                raise
+            if isinstance(stopped, anyio.get_cancelled_exc_class()):
+                await until_set(asked.answered)
+            self.stream.unheard(statement)
             raise
         outcome = statement.outcome
-        if isinstance(outcome, Exception):
-            raise outcome
-        assert outcome is not None, "an answered statement has an outcome"
-        return outcome
-
-    async def _surely(self, asked: _Asked) -> None:
-        """Wait until the fate is known, however often the task is cancelled meanwhile."""
-        while not asked.answered.is_set():
-            try:
-                with anyio.CancelScope(shield=True):
-                    await asked.answered.wait()
-            except anyio.get_cancelled_exc_class():
-                # asyncio's own cancelling reaches through a shield; the first one is raised again later.
-                continue
+        return outcome if isinstance(outcome, Stated) else answer(statement, cut_short(asked.error))
 
     def _begin(self) -> None:
-        self._busy = True
-        batch, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
-        steps = self.stream.settle([asked.statement for asked in batch])
-        self._hands.perform(steps, partial(self._end, batch))
+        # What is refused at once ends in here: one after another, not one inside of the other.
+        while self._waiting and not self._busy:
+            self._busy = True
+            batch, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
+            steps = self.stream.settle([asked.statement for asked in batch])
+            self._beginning = True
+            try:
+                self._hands.perform(steps, partial(self._end, batch))
+            finally:
+                self._beginning = False
 
     def _end(self, batch: list[_Asked], result: Any) -> None:
         for asked in batch:
-            if asked.statement.outcome is None:
-                asked.statement.outcome = _cut_short(result)
+            asked.error = result
             asked.answered.set()
         self._busy = False
-        if self._waiting:
+        if not self._beginning:
             self._begin()
 
 
 class _Asked:
     """A statement, and where its task waits for the answer."""
 
-    __slots__ = ("answered", "statement")
+    __slots__ = ("answered", "error", "statement")
 
     def __init__(self, statement: Statement, answered: Event) -> None:
         self.statement = statement
         self.answered = answered
-
-
-def _cut_short(error: Any) -> StoreUnavailable:
-    fate = StoreUnavailable(
-        "what was said together with this was cut short, its fate is not known: repeat it as it is",
-        reason="interrupted",
-    )
-    fate.__cause__ = error if isinstance(error, BaseException) else None
-    return fate
+        self.error: BaseException | None = None
+        """What cut it short."""

@@ -89,6 +89,7 @@ class _Thread(local):
     def __init__(self) -> None:
         self._token = _Token()
         self.name = ref(self._token)
+        hash(self.name)  # which is kept: later, the token may be gone
 
 
 class _Token:

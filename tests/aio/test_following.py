@@ -72,7 +72,9 @@ async def test_however_many_tasks_follow_others_read_and_write(
     assert seen == [[row.gid for row in shown(store).tail()]] * followers
 
 
-async def test_a_task_that_follows_can_be_cancelled_while_it_waits(ledger: AsyncLedger) -> None:
+async def test_a_task_that_follows_can_be_cancelled_while_it_waits(
+    ledger: AsyncLedger, store: FullStore
+) -> None:
     """Case-084: the loop goes on at once, and so does whoever follows from there."""
     run = await ledger.open_run("r", "goal")
     seen: list[int] = []
@@ -81,4 +83,5 @@ async def test_a_task_that_follows_can_be_cancelled_while_it_waits(ledger: Async
         await until(lambda: len(seen) == 1)
         tasks.cancel_scope.cancel()
     await run.move("pay")
+    shown(store)
     assert [record.position async for record in ledger.follow(after=seen[0])] == [2]

@@ -12,6 +12,7 @@ from ledger import Actor, Ledger
 from ledger.application.verifying import verify
 from ledger.stores import stamps
 from ledger.testing import START, Clock
+from tests.stores.builder import shown
 
 DAY = timedelta(days=1)
 MONDAY, TUESDAY, WEDNESDAY, THURSDAY = (START + n * DAY for n in range(4))
@@ -68,6 +69,7 @@ def test_a_clock_that_goes_back_changes_no_order(ledger: Ledger, clock: Clock) -
     clock.tick(-3600)
     other.move("b")
     run.move("c")
+    shown(ledger.store)
     assert [(record.run, record.position) for record in ledger.follow()] == [
         ("r", 1),
         ("other", 1),

@@ -12,6 +12,7 @@ from ledger.commands import CloseRun, Command, MakeAssumption, MoveCursor, OpenO
 from ledger.errors import InvalidInput, UndecodableRecord
 from ledger.events import AssumptionMade, RunOpened, SourceRevised
 from ledger.testing import Clock
+from tests.stores.builder import shown
 
 
 class Colour(Enum):
@@ -118,6 +119,7 @@ def test_what_makes_no_run_is_never_stored(ledger: Ledger) -> None:
     ):
         with pytest.raises(UndecodableRecord):
             ledger.import_events(name, events, expected=expected)
+    shown(ledger.store)
     assert [(record.run, record.name) for record in ledger.follow()] == [("r", "run.opened")]
     assert run.assume("a", "in stock").position == 2
 

@@ -37,6 +37,7 @@ from ledger.errors import (
 )
 from ledger.events import CursorMoved
 from tests.aio.conftest import Held, edge_on, until
+from tests.stores.builder import shown
 
 pytestmark = pytest.mark.anyio
 
@@ -220,6 +221,7 @@ async def test_following_live_sees_what_comes_and_ends(ledger: AsyncLedger) -> N
         for node in "abcd":
             await run.move(node)
     assert seen == [1, 2, 3, 4, 5]
+    await anyio.to_thread.run_sync(shown, ledger.store)
     assert [record.position async for record in ledger.follow(live=True, idle_seconds=0.01)] == seen
     last = [record.global_position async for record in ledger.follow()][-1]
     assert last is not None

@@ -20,6 +20,7 @@ from ledger.run.saving import save
 from ledger.run.state import FOLD
 from ledger.stores.base import Append, FullStore, SnapshotRow, StreamAppend
 from tests.application.conftest import OpenLedger, SetClock
+from tests.stores.builder import shown
 
 
 def lively(ledger: Ledger, run: str, events: int, clock: SetClock) -> None:
@@ -296,6 +297,7 @@ def test_tenants_see_nothing_of_each_other(open_on: OpenLedger) -> None:
     ours.open_run("r", "our goal")
     theirs.open_run("r", "their goal")
     assert ours.contract("r").goal.text == "our goal"
+    shown(ours.store)
     assert [record.tenant for record in theirs.follow()] == ["Acme"]
 
 
@@ -329,6 +331,7 @@ def test_the_log_is_verified_and_paged(ledger: Ledger, clock: SetClock) -> None:
 def test_a_follower_sees_everything_once_and_goes_on_where_it_stopped(ledger: Ledger) -> None:
     for number in range(30):
         ledger.open_run(f"r{number}", "goal")
+    shown(ledger.store)
     seen: list[str] = []
     cursor = 0
     while True:
@@ -343,7 +346,7 @@ def test_a_follower_sees_everything_once_and_goes_on_where_it_stopped(ledger: Le
 
 def test_a_cursor_from_before_a_restore_is_refused(ledger: Ledger) -> None:
     ledger.open_run("r", "goal")
-    end = ledger.store.end(newest=True)
+    end = shown(ledger.store).end()
     assert list(ledger.follow(after=end)) == []
     with pytest.raises(InvalidInput) as refused:
         list(ledger.follow(after=end + 120))

@@ -36,6 +36,7 @@ from ledger.events import (
 )
 from ledger.stores.base import Append, FullStore
 from tests.application.conftest import OpenLedger, SetClock
+from tests.stores.builder import shown
 
 
 def once(step: Callable[[], object]) -> Callable[[Append], None]:
@@ -442,6 +443,7 @@ def test_acceptances_never_follow_a_withdrawal_they_relied_on(store: FullStore) 
     for thread in threads:
         thread.join()
     assert [thread.error for thread in threads] == [None] * 4
+    shown(store)
     published_at: int | None = None
     accepted = 0
     for record in ledgers[0].follow():

@@ -471,6 +471,7 @@ def test_a_run_copied_from_another_tenant_is_not_taken_for_ones_own(
     rows = store.read("acme", "r")
     copies = tuple(Row(r.position, "", r.hash, r.key, r.act, r.claim, r.record) for r in rows)
     store.append(Append("evil", (StreamAppend("r", 0, ZERO_HASH, copies),)))
+    shown(store)
     for ask in (
         lambda: open_on("evil").contract("r"),
         lambda: list(open_on("evil").log("r")),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ledger.application.edge import Edge
 from ledger.application.kind import NOWHERE, Found, Head, Kind
-from ledger.application.rows import chained
+from ledger.application.rows import chained, linked
 from ledger.codec import message_digest, observation_digest
 from ledger.commands import (
     Command,
@@ -32,14 +32,14 @@ def load_contract(edge: Edge, run: str, *, upto: int | None = None) -> Found[Con
     loaded = edge.store.load(edge.tenant, run, FOLD, upto=upto)
     saved = loaded.snapshot
     if saved is None:
-        return Found(replay(chained(edge, loaded.tail, run, 0, ZERO_HASH)))
+        return Found(replay(linked(edge, loaded.tail, run, 0, ZERO_HASH)))
     contract = restore(saved.state)
     place = edge.tenant, run, saved.position, saved.hash.hex()
     if contract is None or (contract.tenant, contract.run, contract.position, contract.hash) != place:
         # A snapshot is never more than a shortcut: one that is not what was saved is as good as none.
         tail = edge.store.read(edge.tenant, run, upto=upto)
         return Found(replay(chained(edge, tail, run, 0, ZERO_HASH)))
-    found = replay(chained(edge, loaded.tail, run, saved.position, saved.hash), contract)
+    found = replay(linked(edge, loaded.tail, run, saved.position, saved.hash), contract)
     return Found(found, saved.position, len(saved.state))
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "Blob",
     "FullStore",
     "Guard",
+    "Link",
     "Loaded",
     "Maintained",
     "Row",
@@ -119,11 +120,19 @@ class SnapshotRow(NamedTuple):
     state: bytes
 
 
+class Link(NamedTuple):
+    """One event of a stream, as folding needs it: what else is stored is derived from the record."""
+
+    position: int
+    hash: bytes
+    record: bytes
+
+
 class Loaded(NamedTuple):
     """A snapshot (or None) and the records after it, as of one moment."""
 
     snapshot: SnapshotRow | None
-    tail: list[StoredRow]
+    tail: list[Link]
 
 
 class StreamHead(NamedTuple):

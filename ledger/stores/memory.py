@@ -15,6 +15,7 @@ from ledger.stores.base import (
     Append,
     Appended,
     Blob,
+    Link,
     Loaded,
     SnapshotRow,
     StoredRow,
@@ -81,7 +82,8 @@ class MemoryStore:
                 if on_chain and snapshot.fold == fold:
                     nearest = snapshot
                     break
-        return Loaded(nearest, rows[nearest.position :] if nearest else rows)
+        tail = rows[nearest.position :] if nearest else rows
+        return Loaded(nearest, [Link(row.position, row.hash, row.record) for row in tail])
 
     def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
         with self._open() as tables:

@@ -18,6 +18,7 @@ from ledger.stores import forks
 from ledger.stores.base import (
     Append,
     Appended,
+    Link,
     Loaded,
     SnapshotRow,
     StoredRow,
@@ -105,15 +106,14 @@ class SQLiteStore:
             "stream": stream,
             "fold": fold,
             "upto": _LAST_PLACE if upto is None else _within(upto),
-            "limit": _NO_LIMIT,
         }
 
         def step(connection: sqlite3.Connection) -> Loaded:
             found = connection.execute(self._sql["nearest_snapshot"], place).fetchone()
             snapshot = None if found is None else SnapshotRow(*found)
             place["after"] = snapshot.position if snapshot else 0
-            rows = connection.execute(self._sql["read"], place)
-            return Loaded(snapshot, list(map(StoredRow._make, rows)))
+            rows = connection.execute(self._sql["read_links"], place)
+            return Loaded(snapshot, list(map(Link._make, rows)))
 
         return self._readers.fetch_as_of_one_moment(step)
 

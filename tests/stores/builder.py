@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from ledger.record import ZERO_HASH, Envelope, Row, digest, write
-from ledger.stores.base import Append, Blob, FullStore, Guard, StoredRow, StreamAppend
+from ledger.stores.base import Append, Blob, FullStore, Guard, Link, StoredRow, StreamAppend
 from ledger.values import Actor
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ def told(record: bytes) -> Any:
     return json.loads(record)["data"]
 
 
-def ids(rows: Iterable[StoredRow]) -> list[str]:
+def ids(rows: Iterable[StoredRow | Link]) -> list[str]:
     """Read the event ids out of records."""
     return [json.loads(found.record)["id"] for found in rows]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any
 
-from ledger.stores.base import Append, Appended, Loaded, StoredRow, StreamHead
+from ledger.stores.base import Append, Appended, StoredRow, StreamHead
 from ledger.stores.postgres.store import PostgresStore
 from tests.stores.builder import shown
 
@@ -28,10 +28,6 @@ class Numbered:
 
     def read(self, tenant: str, stream: str, **page: Any) -> list[StoredRow]:
         return self._ranked(self.store.read(tenant, stream, **page))
-
-    def load(self, tenant: str, stream: str, fold: str, **upto: Any) -> Loaded:
-        loaded = self.store.load(tenant, stream, fold, **upto)
-        return loaded._replace(tail=self._ranked(loaded.tail))
 
     def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
         place = 0 if after <= 0 else ([*self.gids, 2**63 - 1][min(after, len(self.gids) + 1) - 1])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 from ledger.canonical import invalid
@@ -18,6 +17,7 @@ from ledger.stores import forks
 from ledger.stores.base import (
     Append,
     Appended,
+    Link,
     Loaded,
     SnapshotRow,
     StoredRow,
@@ -123,20 +123,20 @@ class PostgresStore:
         found: list[Any] = []
         if self._replica is not None and upto is not None:
             found = self._reads.fetch("load", *values)
-            if max((row[_PLACE] for row in found), default=0) < upto:
+            if max((position for _, position, _, _ in found), default=0) < upto:
                 # The replica has not come so far, or nothing has.
                 found = []
         if not found:
             found = self._fetch("load", *values)
         snapshot: SnapshotRow | None = None
-        tail: list[StoredRow] = []
-        for row in map(StoredRow._make, found):
-            if row.gid:
-                tail.append(row)
+        tail: list[Link] = []
+        for is_snapshot, position, digest, content in found:
+            if is_snapshot:
+                snapshot = SnapshotRow(position, digest, fold, content)
             else:
-                snapshot = SnapshotRow(row.position, row.hash, fold, row.record)
+                tail.append(Link(position, digest, content))
         # A UNION has no order of its own; sorting what is sorted costs next to nothing.
-        tail.sort(key=_POSITION)
+        tail.sort()
         return Loaded(snapshot, tail)
 
     def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
@@ -339,10 +339,6 @@ class PostgresStore:
         self._reads.wrote()
         self._wakeup.announce()
         return outcomes
-
-
-_PLACE = 3
-_POSITION = itemgetter(_PLACE)
 
 
 def _within(number: int) -> int:

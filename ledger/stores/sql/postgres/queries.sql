@@ -266,7 +266,7 @@ LIMIT $5
 
 -- name: load
 -- The nearest snapshot of this fold that lies on the chain (one left behind by another history is passed over),
--- as a row with gid 0 whose record is the state, and the events after it.
+-- as a row that is marked and whose record is the state, and the events after it.
 WITH snapshot AS MATERIALIZED (
     SELECT position, hash, state
     FROM {schema}.snapshots
@@ -279,11 +279,11 @@ WITH snapshot AS MATERIALIZED (
     ORDER BY position DESC
     LIMIT 1
 )
-SELECT 0::bigint AS gid, $1::text, $2::text, position, hash, NULL::bytea, NULL::bytea, NULL::bytea, state
+SELECT true, position, hash, state
 FROM snapshot
 UNION ALL
 (
-    SELECT gid, tenant, run, position, hash, key, act, claim, record
+    SELECT false, position, hash, record
     FROM {schema}.events
     WHERE tenant = $1 AND run = $2 AND position > coalesce((SELECT position FROM snapshot), 0) AND position <= $4
     ORDER BY position

@@ -65,6 +65,13 @@ WHERE tenant = :tenant AND run = :stream AND position > :after AND position <= :
 ORDER BY position
 LIMIT :limit
 
+-- name: read_links
+-- Only what folding needs: a run is read as a whole here.
+SELECT position, hash, record
+FROM events
+WHERE tenant = :tenant AND run = :stream AND position > :after AND position <= :upto
+ORDER BY position
+
 -- name: nearest_snapshot
 -- The nearest snapshot of this fold that lies on the chain; one left behind by another history is passed over.
 SELECT position, hash, fold, state

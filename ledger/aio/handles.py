@@ -33,6 +33,9 @@ class AsyncRun(RunSayings[Coroutine[Any, Any, Stated]]):
         self._turns = turns
         self._loader = loader
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._turns.stream!r}>"
+
     @property
     def id(self) -> str:
         """The id of the run."""
@@ -70,6 +73,9 @@ class AsyncSourceHandle(SourceSayings[Coroutine[Any, Any, Stated]]):
     def __init__(self, turns: AsyncTurns[SourceState], source: str, context: Context) -> None:
         super().__init__(source, context)
         self._turns = turns
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._turns.stream!r}>"
 
     @property
     def state(self) -> Awaitable[SourceState]:

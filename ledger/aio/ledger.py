@@ -77,6 +77,9 @@ class AsyncLedger:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._ledger.close)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of tenant {self.tenant!r}>"
+
     async def __aenter__(self) -> AsyncLedger:
         return self
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from threading import Lock
 from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -34,6 +33,7 @@ from ledger.events import Event
 from ledger.record import Record
 from ledger.run.contract import Contract
 from ledger.run.sources import PREFIX, SourceState
+from ledger.stores import forks
 from ledger.stores.base import Blob, FullStore
 from ledger.values import Actor, Limits, Runtime
 
@@ -47,7 +47,6 @@ class Ledger:
     def __init__(self, edge: Edge) -> None:
         self._edge = edge
         self._shared = Shared(edge)
-        self._lock = Lock()
         self._runs: WeakValueDictionary[str, Turns[Contract | None]] = WeakValueDictionary()
 
     @property
@@ -68,6 +67,9 @@ class Ledger:
     def close(self) -> None:
         """Release the store; a second call does nothing."""
         self._edge.store.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of tenant {self.tenant!r}>"
 
     def __enter__(self) -> Ledger:
         return self
@@ -191,7 +193,8 @@ class Ledger:
         instead_of: Turns[Contract | None] | None = None,
     ) -> Turns[Contract | None]:
         """Return the run's stream, shared by all who hold a handle on it."""
-        with self._lock:
+        # This lock is free on both sides of a fork, whoever holds it.
+        with forks.one_at_a_time:
             turns = self._runs.get(run)
             if turns is None or turns is instead_of:
                 turns = self._runs[run] = Turns(Stream(self._edge, run, RUN, found))

@@ -42,6 +42,9 @@ class Run(RunSayings[Stated]):
         self._turns = turns
         self._loader = loader
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._turns.stream!r}>"
+
     @property
     def id(self) -> str:
         """The id of the run."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from threading import Lock
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -26,7 +25,6 @@ class Shared:
 
     def __init__(self, edge: Edge) -> None:
         self.edge = edge
-        self._lock = Lock()
         self._sources: dict[str, Turns[SourceState]] = {}
 
     def writer(self, actor: Actor | None) -> Actor:
@@ -69,10 +67,10 @@ class Shared:
                 raise explain(error, root="source") from None
             name = PREFIX + source
             turns = Turns(Stream(self.edge, name, SOURCE, load_source(self.edge, name)))
-            with self._lock:
-                if len(self._sources) >= _SOURCES_KEPT:
-                    self._sources.clear()
-                turns = self._sources.setdefault(source, turns)
+            # Each of these is one step, so there is no lock that a fork could leave locked.
+            if len(self._sources) >= _SOURCES_KEPT:
+                self._sources.clear()
+            turns = self._sources.setdefault(source, turns)
         return turns
 
     def open_head(self, source: str) -> None:

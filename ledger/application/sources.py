@@ -92,6 +92,9 @@ class SourceHandle(SourceSayings[Stated]):
         super().__init__(source, context)
         self._turns = turns
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._turns.stream!r}>"
+
     @property
     def state(self) -> SourceState:
         """What the source says now, read from the store: `.items .revision .withdrawn .owners .position`."""

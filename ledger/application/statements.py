@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ledger.commands import AcceptConstraint, AcknowledgeRevision, Command
@@ -27,6 +27,10 @@ class Stated(NamedTuple):
         """The same statement stood there already, and nothing was added."""
         return not self.records
 
+    def __repr__(self) -> str:
+        names = ", ".join(record.name for record in self.records)
+        return f"Stated(position={self.position}, {f'records=[{names}]' if names else 'repeated'})"
+
 
 class Doubt(NamedTuple):
     """Events that may or may not be stored."""
@@ -45,7 +49,7 @@ class Context:
     about: tuple[str, ...] = ()
     blobs: tuple[Blob, ...] = ()
     causation: str | None = None
-    checked: bool = False
+    checked: bool = field(default=False, compare=False)
     """The command was built, and so checked, by the handle that asks."""
     correlation: str | None = None
     incarnation: int | None = None

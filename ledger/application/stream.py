@@ -32,6 +32,7 @@ from ledger.errors import GuardMoved, InvalidInput, LedgerError, PositionConflic
 from ledger.events import Event
 from ledger.record import Record
 from ledger.run.decision import Decision, Given, Refusal
+from ledger.run.sources import PREFIX
 from ledger.stores.base import Appended
 
 log = logging.getLogger("ledger")
@@ -59,6 +60,10 @@ class Stream(Generic[S]):
     def position(self) -> int:
         """Position of the state as last seen; 0 before the first event."""
         return self.tip.seen.head.position
+
+    def __repr__(self) -> str:
+        name, tenant = self.name.removeprefix(PREFIX), self.edge.tenant
+        return f"{name!r} of tenant {tenant!r} at position {self.position}"
 
     def after_fork(self) -> None:
         """Leave to the other process what it is in doubt about."""

@@ -224,6 +224,17 @@ def _unheard_by(store: FaultyStore, run: Any, number: int) -> Any:
     return StoreUnavailable("", run="r", after=sent.expected + place, events=(sent.rows[place].id,))
 
 
+def test_the_same_words_are_the_same_by_whichever_method(
+    store: FaultyStore, ledger: Ledger, rival: Ledger
+) -> None:
+    run = ledger.open_run("r", "goal")
+    fail(store, "lost_stored")
+    with pytest.raises(StoreUnavailable):
+        run.move("once")
+    rival.run("r").move("elsewhere")
+    assert run.do(ONCE).position == 2
+
+
 def test_what_was_told_to_nobody_is_asked_for_by_the_same_words(waiting: Waiting, rival: Ledger) -> None:
     from ledger.application.statements import Statement
     from ledger.application.steps import blocking

@@ -11,7 +11,7 @@ from anyio.lowlevel import checkpoint
 
 from ledger.aio.hands import Hands, until_set
 from ledger.aio.loops import Event
-from ledger.application.doubts import answer, cut_short
+from ledger.application.doubts import cut_short
 from ledger.application.statements import Context, Stated, Statement
 from ledger.application.stream import Stream
 from ledger.application.turns import TOGETHER
@@ -74,7 +74,11 @@ class AsyncTurns(Generic[S]):
             self.stream.unheard(statement)
             raise
         outcome = statement.outcome
-        return outcome if isinstance(outcome, Stated) else answer(statement, cut_short(asked.error))
+        return (
+            outcome
+            if isinstance(outcome, Stated)
+            else self.stream.doubts.answer(statement, cut_short(asked.error))
+        )
 
     def _begin(self) -> None:
         # What is refused at once ends in here: one after another, not one inside of the other.

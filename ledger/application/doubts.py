@@ -8,6 +8,7 @@ words next: then the doubt about them is found here. The same words after others
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 from weakref import ref
@@ -15,7 +16,7 @@ from weakref import ref
 from ledger.application.statements import Context, Doubt, Stated, Statement
 from ledger.canonical import invalid
 from ledger.commands import Command
-from ledger.errors import LedgerError, StoreUnavailable
+from ledger.errors import InvalidInput, LedgerError, StoreUnavailable
 from ledger.record import Record
 
 
@@ -57,24 +58,6 @@ def cut_short(error: BaseException | None) -> StoreUnavailable:
     return fate
 
 
-def answer(statement: Statement, otherwise: LedgerError) -> Stated:
-    """Return what a statement came to, or raise it; where nothing is known, raise this instead.
-
-    What an earlier try sent stays in doubt, so the error goes on naming it.
-    """
-    outcome = statement.outcome
-    if isinstance(outcome, Stated):
-        return outcome
-    if outcome is None:
-        outcome = naming(otherwise, statement.doubts or (named(statement.again) if statement.again else ()))
-    try:
-        raise outcome
-    finally:
-        # Kept here it would hold the frames it came through, and they this.
-        del outcome, otherwise
-        statement.outcome = None
-
-
 class Doubts:
     """The doubts of one stream, by who is in doubt. The oldest is forgotten where there are very many."""
 
@@ -110,6 +93,26 @@ class Doubts:
         if statement.again is not None:
             found = tuple(dict.fromkeys((*found, *self._named(statement.again))))
         return found
+
+    def answer(self, statement: Statement, otherwise: LedgerError) -> Stated:
+        """Return what a statement came to, or raise it; where nothing is known, raise this instead.
+
+        What earlier tries sent stays in doubt, so the error goes on naming it. Called by who asked.
+        """
+        outcome = statement.outcome
+        if isinstance(outcome, Stated):
+            return outcome
+        if outcome is None:
+            if not statement.doubts:
+                with suppress(InvalidInput):
+                    statement.doubts = self.of(statement)  # it had no turn
+            outcome = naming(otherwise, statement.doubts)
+        try:
+            raise outcome
+        finally:
+            # Kept here it would hold the frames it came through, and they this.
+            del outcome, otherwise
+            statement.outcome = None
 
     def settle(self, statement: Statement) -> None:
         """Forget the doubts of who is answered now."""

@@ -48,7 +48,7 @@ class Stream(Generic[S]):
         self.name = name
         self.tip = Tip(edge, name, kind, found)
         self._kind = kind
-        self._doubts = Doubts(name)
+        self.doubts = Doubts(name)
         self._unheard: list[Statement] = []
 
     @property
@@ -67,7 +67,7 @@ class Stream(Generic[S]):
 
     def after_fork(self) -> None:
         """Leave to the other process what it is in doubt about."""
-        self._doubts.clear()
+        self.doubts.clear()
 
     def unheard(self, statement: Statement) -> None:
         """Note that who made a statement was interrupted and did not hear what it came to.
@@ -101,9 +101,9 @@ class Stream(Generic[S]):
             statement.doubts = (about(self.name, statement.outcome.records),)
         elif statement.outcome is None and not statement.doubts:
             with suppress(InvalidInput):
-                statement.doubts = self._doubts.of(statement)  # it had no turn
+                statement.doubts = self.doubts.of(statement)  # it had no turn
         if statement.doubts:
-            self._doubts.keep(statement)
+            self.doubts.keep(statement)
 
     def _look_for(self, looking: Sequence[Statement]) -> Steps[None]:
         try:
@@ -118,7 +118,7 @@ class Stream(Generic[S]):
     # --- one statement by itself -----------------------------------------------------------------
 
     def _say(self, statement: Statement) -> Steps[Stated]:
-        statement.doubts = self._doubts.of(statement)
+        statement.doubts = self.doubts.of(statement)
         try:
             stated = (yield from self.tip.landed(statement)) if statement.doubts else None
             if stated is None:
@@ -131,13 +131,13 @@ class Stream(Generic[S]):
         except (StoreUnavailable, StoreBusy) as error:
             if not statement.doubts:
                 raise
-            self._doubts.keep(statement)
+            self.doubts.keep(statement)
             raise naming(error, statement.doubts) from error
         except BaseException:
             if statement.doubts:
-                self._doubts.keep(statement)
+                self.doubts.keep(statement)
             raise
-        self._doubts.settle(statement)
+        self.doubts.settle(statement)
         return stated
 
     def _try(self, statement: Statement) -> Steps[Stated]:
@@ -243,7 +243,7 @@ class Stream(Generic[S]):
         waiting = [
             one
             for one in statements
-            if one.expected is None and one.again is None and not self._doubts.of(one)
+            if one.expected is None and one.again is None and not self.doubts.of(one)
         ]
         for attempt in range(self.edge.tries):
             draft, said = yield from self._drafted(waiting)
@@ -278,7 +278,7 @@ class Stream(Generic[S]):
         for one, sent in _shares(said, draft.records):
             if one.outcome is None:
                 one.doubts = (about(self.name, sent),)
-                self._doubts.keep(one)
+                self.doubts.keep(one)
                 one.outcome = naming(error, one.doubts)
 
     def _caught_up(self, attempt: int, lost: PositionConflict) -> Steps[bool]:

@@ -6,7 +6,6 @@ from threading import local
 from typing import Generic, TypeVar
 from weakref import ref
 
-from ledger.application.doubts import answer
 from ledger.application.statements import Context, Stated, Statement
 from ledger.application.steps import blocking
 from ledger.application.stream import Stream
@@ -52,7 +51,7 @@ class Turns(Generic[S]):
             return self._free().submit(statement)
         except StoreError as error:
             # Who led may have been interrupted after this was settled, or sent.
-            return answer(statement, error)
+            return self.stream.doubts.answer(statement, error)
         except Exception:
             # Raised now: kept here it would hold the frames it came through, and they this.
             statement.outcome = None

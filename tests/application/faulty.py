@@ -71,7 +71,10 @@ class FaultyStore:
         raise StoreUnavailable("the connection was lost at COMMIT")
 
     def _late_first(self, append: Append) -> Appended:
+        """Let land first what was under way, and somebody go on from it."""
         self.land()
+        if self.rivals:
+            self.rivals.pop(0)()
         return self._store.append(append)
 
     def _busy(self, append: Append) -> Appended:

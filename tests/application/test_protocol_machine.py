@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ledger import Actor, Ledger
-from ledger.application.doubts import answer, cut_short
+from ledger.application.doubts import cut_short
 from ledger.application.edge import Edge
 from ledger.application.kinds import RUN, load_contract
 from ledger.application.rows import chained, decoded
@@ -157,7 +157,7 @@ class Protocol(RuleBasedStateMachine):
                 self._left_blind(told, settling.stream)
                 continue
             try:
-                outcome: Stated | Exception = answer(statement, cut_short(None))
+                outcome: Stated | Exception = settling.stream.doubts.answer(statement, cut_short(None))
             except Exception as error:  # noqa: BLE001
                 outcome = error
             if isinstance(outcome, RuntimeError):

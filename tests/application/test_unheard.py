@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from ledger import Actor, Ledger
+from ledger.application.doubts import cut_short
 from ledger.application.edge import Edge
+from ledger.application.statements import Stated, Statement
+from ledger.application.steps import blocking
 from ledger.commands import DischargeObligation, MoveCursor
 from ledger.errors import InvalidInput, LedgerError, PositionConflict, RunIsHeld, StoreBusy, StoreUnavailable
 from ledger.values import Limits
@@ -104,6 +107,53 @@ def test_a_try_that_sends_nothing_loses_no_names(store: FaultyStore, ledger: Led
     ledger.run("r").move("on")
     assert Ledger(edge_on(store)).run("r").do(ONCE, again=second.value).position == 2  # type: ignore[arg-type]
     assert nodes(ledger) == ["once", "on"]
+
+
+def test_what_landed_late_is_found_behind_what_others_went_on_with(
+    store: FaultyStore, ledger: Ledger, rival: Ledger
+) -> None:
+    run = ledger.open_run("r", "goal")
+    fail(store, "lost_late", "late_first")
+    store.rivals = [lambda: rival.run("r").move("elsewhere")]
+    with pytest.raises(StoreUnavailable):
+        run.do(ONCE)
+    assert run.do(ONCE).position == 2
+    assert nodes(ledger) == ["once", "elsewhere"]
+
+
+def test_the_same_words_find_each_of_several_tries(store: FaultyStore, ledger: Ledger, rival: Ledger) -> None:
+    run = ledger.open_run("r", "goal")
+    fail(store, "lost_late", "lost")
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            run.do(ONCE)
+    store.land()
+    rival.run("r").move("elsewhere")
+    assert run.do(ONCE).position == 2
+    assert nodes(ledger) == ["once", "elsewhere"]
+
+
+def test_who_had_no_turn_is_told_what_was_in_doubt_before(waiting: Waiting, store: FaultyStore) -> None:
+    earlier = ({"after": 1, "events": ("a",)},)
+    lost = StoreUnavailable("lost", run="r", after=1, events=("id",), earlier=earlier)
+    doubts = waiting.stream.doubts
+    with pytest.raises(StoreBusy) as busy:
+        doubts.answer(Statement(ONCE, again=lost), StoreBusy("too many wait", waiting=7))
+    assert busy.value.data == {**lost.data, "waiting": 7}
+    fail(store, "lost")
+    (sent,) = waiting.settle([PAY])
+    said_again = Statement(PAY, waiting._context, caller=0)
+    with pytest.raises(StoreUnavailable) as cut:
+        doubts.answer(said_again, cut_short(None))
+    assert cut.value.data["events"] == sent.data["events"]
+
+
+def test_an_error_about_another_run_fails_only_who_hands_it_in(waiting: Waiting, store: FaultyStore) -> None:
+    wrong = StoreUnavailable("lost", run="other", after=1, events=("id",))
+    said = [Statement(PAY, waiting._context, caller=1), Statement(LOOK, waiting._context, None, wrong, 2)]
+    blocking(waiting._edge.store, waiting.stream.settle(said))
+    assert isinstance(said[0].outcome, Stated)
+    assert isinstance(said[1].outcome, InvalidInput)
 
 
 def test_a_refusal_whose_record_was_lost_is_not_told_as_admitted(store: FaultyStore, ledger: Ledger) -> None:
@@ -236,9 +286,6 @@ def test_the_same_words_are_the_same_by_whichever_method(
 
 
 def test_what_was_told_to_nobody_is_asked_for_by_the_same_words(waiting: Waiting, rival: Ledger) -> None:
-    from ledger.application.statements import Statement
-    from ledger.application.steps import blocking
-
     said = Statement(PAY, waiting._context, caller="me")
     blocking(waiting._edge.store, waiting.stream.settle([said]))
     waiting.stream.unheard(said)

@@ -293,7 +293,7 @@ class StoreUnavailable(StoreError):
 
     Repeat the same append as it is: one that was stored is recognised by its event ids. Who said something
     through a handle says it again with this error as `again`: where something was sent, `run`, `after` (the
-    position before it) and `events` (its ids) name it.
+    position before it) and `events` (its ids) name it, `earlier` the tries before, newest first.
     """
 
     code = "store_unavailable"

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from ledger.application.edge import Edge
 from ledger.application.kind import Kind, Seen
 from ledger.application.statements import Context
+from ledger.canonical import invalid
 from ledger.codec import encode
 from ledger.events import Event
 from ledger.record import Envelope, Record, Row
@@ -59,6 +60,9 @@ class Draft(Generic[S]):
         prev, position, size = head.hash, head.position, 0
         for event in events:
             position += 1
+            id = edge.ids()
+            if type(id) is not str:
+                raise invalid("ids", f"a source of ids returns texts, not {id!r:.50}")
             if event.binds_terms and folded < len(records):
                 state, folded = kind.replay(records[folded:], state), len(records)
             envelope = Envelope(
@@ -66,7 +70,7 @@ class Draft(Generic[S]):
                 self._name,
                 position,
                 prev,
-                edge.ids(),
+                id,
                 at,
                 context.actor,
                 context.causation,

@@ -251,11 +251,7 @@ class Stream(Generic[S]):
                 return
             try:
                 result: Appended = yield Send(draft.append())
-                records = (
-                    (yield from self.tip.met(draft)) if result.repeated else self.tip.moved(draft, result)
-                )
-                for one, mine in _shares(said, records):
-                    one.outcome = Stated(mine[-1].position, tuple(mine))
+                yield from self._appended(said, draft, result)
             except PositionConflict as lost:
                 if not (yield from self._caught_up(attempt, lost)):
                     return
@@ -272,6 +268,16 @@ class Stream(Generic[S]):
                 if not isinstance(error, Exception):
                     raise
             return
+
+    def _appended(self, said: Said, draft: Draft[S], result: Appended) -> Steps[None]:
+        """Tell each what of it is stored."""
+        try:
+            records = (yield from self.tip.met(draft)) if result.repeated else self.tip.moved(draft, result)
+        except LedgerError as error:
+            # All of it is stored, so none goes by itself now, whatever it is that cannot be read.
+            raise cut_short(error) from error
+        for one, mine in _shares(said, records):
+            one.outcome = Stated(mine[-1].position, tuple(mine))
 
     def _cut(self, said: Said, draft: Draft[S], error: StoreUnavailable) -> None:
         """Tell each that what it said is in doubt."""

@@ -6,6 +6,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,15 @@ from ledger.application.edge import Edge
 from ledger.application.statements import Stated, Statement
 from ledger.application.steps import blocking
 from ledger.commands import DischargeObligation, MoveCursor
-from ledger.errors import InvalidInput, LedgerError, PositionConflict, RunIsHeld, StoreBusy, StoreUnavailable
+from ledger.errors import (
+    ChainBroken,
+    InvalidInput,
+    LedgerError,
+    PositionConflict,
+    RunIsHeld,
+    StoreBusy,
+    StoreUnavailable,
+)
 from ledger.values import Limits
 from tests.application.conftest import SetClock
 from tests.application.faulty import FaultyStore, Interrupt
@@ -180,6 +189,25 @@ def test_what_the_store_repeated_by_itself_is_told_though_it_cannot_be_read_back
     assert nodes(ledger) == ["once", "on"]
 
 
+@pytest.mark.parametrize("trouble", [StoreBusy, StoreUnavailable, ChainBroken])
+def test_what_was_stored_for_several_is_in_doubt_where_it_cannot_be_read_back(
+    waiting: Waiting, store: FaultyStore, ledger: Ledger, trouble: type[LedgerError]
+) -> None:
+    read = store._store.read
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        store._store.read = read  # type: ignore[method-assign]
+        raise trouble("it cannot be read", run="r", position=2)
+
+    store._store.read = refuse  # type: ignore[method-assign]
+    fail(store, "twice")
+    lost = waiting.settle([PAY, LOOK])
+    assert [type(one) for one in lost] == [StoreUnavailable] * 2
+    again = waiting.settle([PAY, LOOK])
+    assert [one.records[0].id for one in again] == [one.data["events"][0] for one in lost]
+    assert nodes(ledger) == ["pay", "look"]
+
+
 def test_a_run_that_the_store_opened_twice_by_itself_says_what_it_holds(
     store: FaultyStore, ledger: Ledger
 ) -> None:
@@ -313,6 +341,14 @@ def test_a_clock_without_a_zone_is_refused_where_it_is_read(ledger: Ledger, stor
             call()
         assert wrong.value.path == "clock"
     assert run.do(ONCE).position == 2
+
+
+@pytest.mark.parametrize("id", [None, 5, b"id", ""])
+def test_an_id_that_is_none_is_refused_before_it_is_stored(store: FaultyStore, id: Any) -> None:
+    ledger = Ledger(replace(edge_on(store), ids=lambda: id))
+    with pytest.raises(InvalidInput):
+        ledger.open_run("r", "goal")
+    assert store.sent == []
 
 
 def test_a_fault_of_the_program_is_told_to_who_asked_and_not_to_the_others(waiting: Waiting) -> None:

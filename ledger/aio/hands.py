@@ -85,6 +85,7 @@ class Hands:
         Raises:
             StoreUnavailable: as `call`, and whatever the function raises.
         """
+        self.loop.check()
         answered = self.loop.event()
         outcomes: list[Any] = []
 

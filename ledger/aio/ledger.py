@@ -248,6 +248,7 @@ class AsyncLedger:
 
     async def _read(self, function: Callable[[], T]) -> T:
         """Call what reads and may block; a cancelled caller leaves it to its thread."""
+        self._hands.loop.check()
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=self._limiter)
 
     async def _waited(self, after: int, seconds: float) -> None:

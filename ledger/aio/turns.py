@@ -44,6 +44,7 @@ class AsyncTurns(Generic[S]):
         A call that is cancelled while it waits for its turn has said nothing. One that is cancelled later
         ends only when its fate is known: nothing lands behind its caller's back.
         """
+        self._hands.loop.check()
         # Unlike its address, this never comes to name another task. Its hash is kept once it was asked for.
         caller = ref(self._hands.loop.task())
         hash(caller)
@@ -51,6 +52,7 @@ class AsyncTurns(Generic[S]):
 
     async def look(self) -> S:
         """Read and fold what was appended since; return the state."""
+        self._hands.loop.check()
         await self._said(Statement())
         return self.stream.state
 

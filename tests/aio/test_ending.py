@@ -8,7 +8,7 @@ import itertools
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +17,11 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+import trio
 
 from ledger import AsyncLedger, AsyncRun, open_async_ledger, open_ledger
 from ledger.commands import MoveCursor
-from ledger.errors import LedgerError, StoreUnavailable
+from ledger.errors import InvalidInput, LedgerError, StoreUnavailable
 from ledger.events import CursorMoved
 from ledger.stores.base import FullStore
 from ledger.stores.memory import MemoryStore
@@ -362,3 +363,35 @@ async def test_a_program_ends_whatever_is_under_way(tmp_path: Path, how: str) ->
     with open_ledger(path) as ledger:
         positions = [record.position for record in ledger.log("r")]
     assert positions == list(range(1, len(positions) + 1))
+
+
+def test_another_loop_is_told_so_before_anything_is_said(tmp_path: Path) -> None:
+    opened: list[tuple[AsyncLedger, AsyncRun]] = []
+
+    async def first() -> None:
+        ledger = await open_async_ledger(tmp_path / "ledger.db")
+        opened.append((ledger, await ledger.open_run("r", "goal")))
+
+    async def second() -> None:
+        ledger, run = opened[0]
+        calls: list[Callable[[], Awaitable[object]]] = [
+            lambda: run.move("pay"),
+            lambda: run.contract,
+            lambda: ledger.contract("r"),
+            lambda: ledger.run("r"),
+            lambda: ledger.import_events("r", [CursorMoved(node="pay")], expected=1),
+            lambda: anext(ledger.follow()),
+        ]
+        for call in calls:
+            with pytest.raises(InvalidInput) as refused:
+                await call()
+            assert refused.value.path == "loop"
+
+    asyncio.run(first())
+    asyncio.run(second())
+    trio.run(second)
+    with open_ledger(tmp_path / "ledger.db") as ledger:
+        assert ledger.contract("r").position == 1
+    with pytest.raises(InvalidInput) as refused:
+        AsyncLedger(edge_on(MemoryStore()))
+    assert refused.value.path == "loop"

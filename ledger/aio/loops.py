@@ -46,7 +46,7 @@ class Loop(NamedTuple):
             here = None
         if here is not self.itself:
             raise InvalidInput(
-                "this AsyncLedger belongs to another event loop: open one in each, or use a Ledger in threads",
+                "this AsyncLedger is another event loop's: open one in each, or use a Ledger in threads",
                 path="loop",
                 reason="it belongs to another event loop",
             )

@@ -174,6 +174,17 @@ def test_whoever_holds_followers_back_is_named(
     assert ("forgetful" if how == "session" else "forgotten") in told.found
 
 
+def test_a_transaction_whose_age_is_hidden_is_no_alarm(place: Secured) -> None:
+    """It has only just begun: whoever may see that is told that all is well, and others may not be alarmed."""
+    blind = place.login(place.roles.writer, place.roles.every_tenant)
+    with psycopg.connect(place.cluster.url(), application_name="brief") as busy:
+        busy.execute("SELECT pg_current_xact_id()")
+        told = look(blind)["transactions"]
+    assert told.state == "note"
+    assert "brief" in told.found
+    assert "GRANT pg_read_all_stats TO" in told.advice
+
+
 def test_what_a_role_may_do_is_told(place: Secured) -> None:
     assert look(place.writer())["rights"].state == "ok"
     assert "only reads" in look(place.reader())["rights"].found

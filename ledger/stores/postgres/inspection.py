@@ -78,7 +78,7 @@ class Inspection(NamedTuple):
     tenants: Tenants
     epoch_is_behind: bool
     holders: tuple[dict[str, Any], ...]
-    """Transactions that have held followers back for a while."""
+    """Transactions that have held followers back for a while, and those whose age is hidden from this role."""
     oldest_database: int
     """Transactions since the oldest database of the server was frozen."""
 

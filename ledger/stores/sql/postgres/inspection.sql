@@ -47,7 +47,7 @@ SELECT {schema}.epoch_is_behind()
 
 -- name: transactions
 -- Who holds an id of a transaction for $1 seconds or more, in any database of the server, the oldest first.
--- (How old others' transactions are is hidden from a role that may not see their sessions: listed all the same.)
+-- (How old others' transactions are is hidden from a role that may not see their sessions: listed without an age.)
 SELECT pid::bigint, datname::text, usename::text, application_name, state,
     extract(epoch FROM clock_timestamp() - xact_start)::double precision, NULL::text
 FROM pg_stat_activity

@@ -165,19 +165,19 @@ class StillOpen(Refused):
 
 
 class RunExists(Refused):
-    """A run of this id was opened before: resume it, or choose another id."""
+    """A run of this id was opened before: join it with `Ledger.run`, or choose another id."""
 
     code = "run_exists"
 
 
 class RunIsHeld(Refused):
-    """The run is suspended or was refused a resume: only remedies and reports until it is resumed."""
+    """The run is suspended or held: only remedies and reports; a later release resumes it."""
 
     code = "run_is_held"
 
 
 class RunIsClosed(Refused):
-    """The run has ended: only reports are admitted; restart it to go on."""
+    """The run has ended: only reports are admitted; go on in another run."""
 
     code = "run_is_closed"
 

@@ -103,7 +103,7 @@ class Ledger:
         Opening it again with equal content is a repeat as long as nothing followed.
 
         Raises:
-            RunExists: a run of this id was opened before: resume it, or choose another id.
+            RunExists: a run of this id was opened before: join it with `run`, or choose another id.
             InvalidInput: an id or a field is malformed; `path` names it.
         """
         command = opening(

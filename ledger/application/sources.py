@@ -22,7 +22,12 @@ class SourceSayings(ABC, Generic[R]):
 
     def __init__(self, source: str, context: Context) -> None:
         self._context = context
-        self.id = source
+        self._source = source
+
+    @property
+    def id(self) -> str:
+        """The id of the source, `kind:name`."""
+        return self._source
 
     @abstractmethod
     def _do(self, command: c.Command) -> R:

@@ -115,7 +115,7 @@ def open_(contract: Contract | None, command: OpenRun, given: Given) -> Decision
     return Refusal(
         "run_exists",
         f"run {given.run!r} was opened on {contract.opened_at:%Y-%m-%d %H:%M:%S} and is {contract.status}; "
-        "join it with `ledger.run`, resume it if it waits, or choose another id",
+        "join it with `ledger.run`, or choose another id",
         position=1,
         evidence={"run": given.run, "status": contract.status},
     )

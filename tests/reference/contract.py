@@ -1,0 +1,58 @@
+"""The page of the contract: what a run means, part by part, and what calls return beside it."""
+
+from __future__ import annotations
+
+import inspect
+
+from ledger.application.query import Page, RunQuery, RunSummary
+from ledger.application.runs import Loaded
+from ledger.application.statements import Stated
+from ledger.record import Record, TermsMark
+from ledger.run import contract as module
+from ledger.run.contract import Contract
+from ledger.run.sources import Gone, Item, SourceState
+from ledger.stores.base import Blob
+from ledger.values import Value
+from tests.reference.fields import Field, facts, fields, inputs
+from tests.reference.signatures import described
+from tests.reference.words import page
+
+RETURNED: tuple[type, ...] = (Stated, Record, Loaded, Page, RunSummary, SourceState, Item, Gone)
+GIVEN: tuple[type, ...] = (RunQuery, Blob)
+
+
+def contract_parts() -> list[type[Value]]:
+    """List the values a contract is made of, in the order in which its module states them."""
+    own = [
+        kind
+        for kind in vars(module).values()
+        if inspect.isclass(kind) and issubclass(kind, Value) and kind.__module__ == module.__name__
+    ]
+    return [*(kind for kind in own if kind is not Contract), TermsMark]
+
+
+def contract_page() -> str:
+    """Write the fields of what calls return, and of what they are given."""
+    return page(
+        "The contract, and other values",
+        """\
+What `run.contract` and `ledger.contract` return, and the other values that calls return and take. The kinds
+stand under [Types](events.md#types), and so do the values that callers build: `Actor`, `Source`, `Step`,
+`Rule`, `Runtime`, `Limits`, `Published`. `Totals` are sums of amounts, by unit.
+
+Fields in *italics* may be None or empty. In every part `position` is the place in the run where it was said,
+`at` the time, `by` who somebody says it was, and `rests_on` what it would not hold without.""",
+        _section(Contract, "##"),
+        "## Parts of the contract",
+        *(_section(kind, "###") for kind in contract_parts()),
+        "## What else calls return",
+        *(_section(kind, "###") for kind in RETURNED),
+        "## What calls are given",
+        *(_section(kind, "###") for kind in GIVEN),
+    )
+
+
+def _section(kind: type, level: str) -> str:
+    tables = inputs(fields(kind)) if kind in GIVEN else facts(kind, Field.may_be_none)
+    words = inspect.getdoc(kind) or ""
+    return "\n\n".join((f"{level} `{kind.__name__}`", words, *tables, *described(kind, level + "#")))

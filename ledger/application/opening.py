@@ -40,7 +40,8 @@ def open_ledger(
         InvalidInput: the address or the tenant is malformed.
         SchemaMismatch: the database was written by a newer version.
         UnsafeStore: the database could lose what was acknowledged.
-        StoreUnavailable: it cannot be opened.
+        StoreUnavailable: it cannot be opened; `reason` says why, `no_tenant`: this tenant is not open to the
+            login.
     """
     if actor is not None and not isinstance(actor, Actor):
         raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
@@ -48,5 +49,5 @@ def open_ledger(
         check_id(tenant)
     except ValueError as error:
         raise invalid("tenant", str(error)) from None
-    store = open_store(url, busy_seconds=busy_seconds, create=create, unsafe=unsafe)
+    store = open_store(url, busy_seconds=busy_seconds, create=create, unsafe=unsafe, tenant=tenant)
     return Ledger(Edge(store, tenant, actor or local_actor(), clock, ids))

@@ -20,16 +20,26 @@ ADDRESSES = f"an address is a file path (SQLite), postgresql://… or {MEMORY}"
 
 
 def open_store(
-    url: str | Path, *, busy_seconds: float = 10.0, create: bool = True, unsafe: bool = False
+    url: str | Path,
+    *,
+    busy_seconds: float = 10.0,
+    create: bool = True,
+    unsafe: bool = False,
+    tenant: str | None = None,
 ) -> FullStore:
     """Open the store behind an address: a file path (SQLite), `postgresql://…`, or `:memory:`.
+
+    With `tenant`, a server that keeps that tenant from this login refuses to open; a file is open to whoever
+    may read it.
 
     Raises:
         InvalidInput: the address names none of them, or PostgreSQL's driver is not installed.
         SchemaMismatch, UnsafeStore, StoreUnavailable: see `ledger.open_ledger`.
     """
     if is_postgres(url):
-        return _postgres_store()(str(url), busy_seconds=busy_seconds, create=create, unsafe=unsafe)
+        return _postgres_store()(
+            str(url), busy_seconds=busy_seconds, create=create, unsafe=unsafe, tenant=tenant
+        )
     path = file_of(url)
     if path is None:
         from ledger.stores.memory import MemoryStore

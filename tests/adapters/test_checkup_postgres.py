@@ -175,7 +175,7 @@ def test_whoever_holds_followers_back_is_named(
 
 
 def test_a_transaction_whose_age_is_hidden_is_no_alarm(place: Secured) -> None:
-    """It has only just begun: whoever may see that is told that all is well, and others may not be alarmed."""
+    """It has only just begun: who may see that is told that all is well, and nobody may be alarmed."""
     blind = place.login(place.roles.writer, place.roles.every_tenant)
     with psycopg.connect(place.cluster.url(), application_name="brief") as busy:
         busy.execute("SELECT pg_current_xact_id()")

@@ -107,10 +107,28 @@ def test_who_may_not_create_is_told_what_is_missing(url: str) -> None:
 
 def test_a_server_that_cannot_be_reached_is_told_at_once(url: str) -> None:
     """Opening does not wait for it to come back, as calls on an open ledger do."""
-    for nowhere in ("postgresql://localhost:1/d", database(url) + "_that_is_not_there"):
+    with pytest.raises(StoreUnavailable) as refused:
+        open_store("postgresql://localhost:1/d", busy_seconds=3600)
+    assert (refused.value.data["reason"], refused.value.retryable) == ("unreachable", True)
+    assert not re.search(r"\s\s|[\n\t]", str(refused.value))
+
+
+def test_what_no_repeat_helps_is_told_with_what_to_do(url: str) -> None:
+    who = url[url.index("://") + 3 : url.index("@")]
+    plain = database(url)
+    refusals = {
+        plain + "_that_is_not_there": ("no_database", "create"),
+        plain.replace(who, "nobody_of_this_name:x"): ("login_refused", "password"),
+        plain.replace(who, f"{who.partition(':')[0]}:wrong"): ("login_refused", "password"),
+        plain.replace(who, who.partition(":")[0]): ("login_refused", "password"),
+        plain + "?sslmode=require": ("no_ssl", "sslmode"),
+    }
+    for nowhere, (reason, advice) in refusals.items():
         with pytest.raises(StoreUnavailable) as refused:
             open_store(nowhere, busy_seconds=3600)
-        assert refused.value.data["reason"] == "unreachable"
+        assert (refused.value.data["reason"], refused.value.retryable) == (reason, False)
+        assert advice in str(refused.value)
+        assert not re.search(r"[\n\t]", str(refused.value))
 
 
 @pytest.mark.parametrize(

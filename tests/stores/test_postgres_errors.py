@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
+
 import psycopg
 import pytest
 from psycopg.errors import lookup
 
 from ledger.errors import IntegrityError, InvalidInput, LedgerError, StoreBusy, StoreUnavailable
-from ledger.stores.postgres.errors import Trouble, named, translate, trouble
+from ledger.stores.postgres.errors import (
+    FINAL,
+    Trouble,
+    named,
+    translate,
+    trouble,
+    unavailable,
+)
+from ledger.stores.postgres.refusals import unreachable
 
 
 def error(state: str) -> psycopg.Error:
@@ -59,6 +69,46 @@ def test_each_error_has_its_class_and_a_stable_reason(
     translated = translate(error(state), "here")
     assert type(translated) is expected
     assert translated.data["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "repeats"),
+    [
+        ("28P01", "login_refused", False),
+        ("28000", "login_refused", False),
+        ("3D000", "no_database", False),
+        ("42501", "no_privilege", False),
+        ("42P01", "missing", False),
+        ("42P05", "pooled", False),
+        ("26000", "pooled", False),
+        ("25006", "read_only", True),
+        ("53100", "disk_full", True),
+        ("57P01", "connection_lost", True),
+    ],
+)
+def test_only_what_a_repeat_may_help_is_said_to_be_repeatable(state: str, reason: str, repeats: bool) -> None:
+    translated = translate(error(state), "here")
+    assert (translated.data["reason"], translated.retryable) == (reason, repeats)
+    revived = pickle.loads(pickle.dumps(translated))
+    assert (revived.data, revived.retryable) == (translated.data, repeats)
+
+
+@pytest.mark.parametrize("reason", sorted(FINAL))
+def test_reasons_that_a_repeat_cannot_help_are_not_repeatable(reason: str) -> None:
+    assert not unavailable("here", reason, "do something else").retryable
+    assert unavailable("here", "unreachable", "try again").retryable
+
+
+def test_what_a_server_says_is_told_on_one_line() -> None:
+    many = psycopg.OperationalError('connection to server at "h", port 1 failed:\n\tIs it\n\trunning?\n')
+    assert str(unreachable("here", many)) == (
+        'here: no connection can be made (connection to server at "h", port 1 failed: Is it running?)'
+    )
+
+
+def test_the_place_in_a_statement_of_ours_is_not_told() -> None:
+    pointed = lookup("42P01")('relation "x.events" does not exist\nLINE 1: SELECT 1 FROM x.events\n        ^')
+    assert str(translate(pointed, "here")).endswith('(relation "x.events" does not exist)')
 
 
 def test_what_the_driver_cannot_encode_is_the_callers() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
+from ledger import open_ledger
 from ledger.errors import PositionConflict, StoreUnavailable
 from ledger.stores.base import Blob, Guard, SnapshotRow
 from ledger.stores.postgres.store import PostgresStore
@@ -209,6 +211,31 @@ def test_a_login_for_no_tenant_is_told_so_instead_of_being_shown_an_empty_ledger
     with pytest.raises(StoreUnavailable) as refused:
         PostgresStore(place.login(place.roles.writer))
     assert refused.value.data["reason"] == "no_tenant"
+
+
+def test_a_tenant_that_is_not_open_to_a_login_is_refused_instead_of_seeming_empty(place: Secured) -> None:
+    login = place.login(place.roles.writer, tenant="acme-corp")
+    open_ledger(login, tenant="acme-corp").close()
+    for address in (login, f"{login}?prepare_threshold=none"):
+        with pytest.raises(StoreUnavailable) as refused:
+            open_ledger(address, tenant="default")
+        assert refused.value.data["reason"] == "no_tenant"
+        assert not refused.value.retryable
+        assert "'default'" in str(refused.value)
+        assert f"{DEFAULT_SCHEMA}.members" in str(refused.value)
+    open_ledger(place.writer(), tenant="any").close()
+
+
+def test_a_tenant_that_is_closed_meanwhile_is_refused_on_the_next_connection(place: Secured) -> None:
+    login = place.login(place.roles.writer, tenant="acme-corp")
+    with closing(PostgresStore(login, tenant="acme-corp")) as store:
+        with psycopg.connect(place.url) as connection:
+            close = f"UPDATE {DEFAULT_SCHEMA}.members SET tenant = 'other' WHERE role = %s::regrole"
+            connection.execute(close, [urlsplit(login).username])
+        for use in (store.end, lambda: store.append(one(part("run", "x", tenant="acme-corp")))):
+            with pytest.raises(StoreUnavailable) as refused:
+                use()
+            assert (refused.value.data["reason"], refused.value.retryable) == ("no_tenant", False)
 
 
 @pytest.mark.parametrize("who", ["superuser", "owner"])

@@ -7,6 +7,7 @@ Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -63,32 +64,49 @@ def translate(error: Exception, where: str, holders: Sequence[dict[str, Any]] = 
     """Build the ledger's error for one of the driver's; `reason` names the cause as a stable word."""
     kind = trouble(error)
     if kind is Trouble.INPUT:
-        return InvalidInput(f"PostgreSQL cannot store this: {error}", path="append", reason=str(error))
+        told = words(error)
+        return InvalidInput(f"PostgreSQL cannot store this: {told}", path="append", reason=told)
     if kind is Trouble.LOCKED:
         return locked(where, holders)
     if kind in {Trouble.PLACE_TAKEN, Trouble.COLLISION, Trouble.ORDER}:
         return contended(where)
     if kind is Trouble.LOST:
-        return unavailable(where, "connection_lost", f"the connection broke: repeat the same call ({error})")
-    state = getattr(error, "sqlstate", None) or ""
+        advice = f"the connection broke: repeat the same call ({words(error)})"
+        return unavailable(where, "connection_lost", advice)
+    state = getattr(error, "sqlstate", None)
     if state in {"XX001", "XX002"}:
         return IntegrityError(
-            f"{where} is damaged ({error}): keep a copy, then restore a backup", reason="damaged", where=where
+            f"{where} is damaged ({words(error)}): keep a copy, then restore a backup",
+            reason="damaged",
+            where=where,
         )
-    reason, advice = _REASONS.get(
-        state, ("unexpected", "the database failed in a way the ledger does not know")
-    )
-    return unavailable(where, reason, f"{advice} ({error})")
+    unknown = "unexpected", "the database failed in a way the ledger does not know"
+    reason, advice = reason_of(state) or unknown
+    return unavailable(where, reason, f"{advice} ({words(error)})")
+
+
+def reason_of(state: str | None) -> tuple[str, str] | None:
+    """Return the stable word for an SQLSTATE and what to do; None where nothing is known of it."""
+    return _REASONS.get(state or "")
+
+
+def words(error: Exception) -> str:
+    """Return what an error says, on one line and without the statement it points into."""
+    if isinstance(error, psycopg.Error):
+        told = error.diag
+        parts = [told.message_primary, told.message_detail, told.message_hint]
+        said = " ".join(part for part in parts if part) or re.sub(r"\n[^\n]*\n *\^", "", str(error))
+    else:
+        said = str(error)
+    return " ".join(said.split())
 
 
 def unavailable(where: str, reason: str, advice: str) -> StoreUnavailable:
-    """Build a StoreUnavailable about a server."""
-    return StoreUnavailable(f"{where}: {advice}", reason=reason, where=where)
-
-
-def unreachable(where: str, error: Exception) -> StoreUnavailable:
-    """Build the error of a connection that could not be made; the server gives no code for the cause."""
-    return unavailable(where, "unreachable", f"no connection can be made ({error})")
+    """Build a StoreUnavailable about a server; its `retryable` is False where no repeat helps."""
+    message = f"{where}: {advice}"
+    if reason in FINAL:
+        return StoreUnavailable(message, reason=reason, where=where, retryable=False)
+    return StoreUnavailable(message, reason=reason, where=where)
 
 
 def closed(where: str) -> StoreUnavailable:
@@ -148,6 +166,36 @@ def _of_the_driver(error: psycopg.Error) -> Trouble:
     return Trouble.INPUT if isinstance(error, psycopg.DataError | psycopg.ProgrammingError) else Trouble.OTHER
 
 
+FINAL = frozenset(
+    {
+        "closed",
+        "empty",
+        "encoding",
+        "forked",
+        "incomplete",
+        "login_refused",
+        "missing",
+        "no_database",
+        "no_privilege",
+        "no_ssl",
+        "no_tenant",
+        "not_a_ledger",
+        "not_a_replica",
+        "pooled",
+        "too_old",
+    }
+)
+"""Reasons that stay until somebody does something about them."""
+
+_POOLED = (
+    "pooled",
+    "a pooler that lends sessions is in between: write prepare_threshold=none into the query of the address",
+)
+_LOGIN_REFUSED = (
+    "login_refused",
+    "the server does not let this login in: check user and password, and what pg_hba.conf asks of it",
+)
+
 _LOST = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"})
 """Ends of a session that the server tells about: shut down, crashed, starting, or too long idle."""
 
@@ -161,8 +209,13 @@ _CONSTRAINTS = {
 
 _REASONS = {
     "25006": ("read_only", "the server only reads: connect to the primary, not to a replica"),
+    "26000": _POOLED,
+    "28000": _LOGIN_REFUSED,
+    "28P01": _LOGIN_REFUSED,
+    "3D000": ("no_database", "the database is not there: create it, or name another"),
     "3F000": ("missing", "the ledger's schema is not there"),
     "42P01": ("missing", "the ledger's tables are not there"),
+    "42P05": _POOLED,
     "42501": ("no_privilege", "this role may not do that: grant it, or connect as another"),
     "53100": ("disk_full", "the server's disk is full: make room and repeat"),
     "53200": ("no_memory", "the server has not enough memory"),

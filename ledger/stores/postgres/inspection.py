@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import psycopg
 
 from ledger.stores.postgres.address import check_schema, parse
-from ledger.stores.postgres.errors import DRIVER_ERRORS, translate, unavailable, unreachable
+from ledger.stores.postgres.errors import DRIVER_ERRORS, translate, unavailable
 from ledger.stores.postgres.guards import altered
 from ledger.stores.postgres.holders import described
+from ledger.stores.postgres.refusals import unreachable
 from ledger.stores.postgres.schema import recognise, supported_version
 from ledger.stores.postgres.server import Server, connect_to
 from ledger.stores.postgres.session import Session
@@ -78,7 +79,7 @@ class Inspection(NamedTuple):
     tenants: Tenants
     epoch_is_behind: bool
     holders: tuple[dict[str, Any], ...]
-    """Transactions that have held followers back for a while, and those whose age is hidden from this role."""
+    """Transactions that have held followers back for a while, or whose age is hidden from this role."""
     oldest_database: int
     """Transactions since the oldest database of the server was frozen."""
 

@@ -11,7 +11,8 @@ from psycopg.errors import InsufficientPrivilege
 
 from ledger.errors import SchemaMismatch, UnsafeStore
 from ledger.stores.postgres.address import parse
-from ledger.stores.postgres.errors import DRIVER_ERRORS, translate, unavailable, unreachable
+from ledger.stores.postgres.errors import DRIVER_ERRORS, translate, unavailable, words
+from ledger.stores.postgres.refusals import unreachable
 from ledger.stores.postgres.schema import migrate, recognise, supported_version
 from ledger.stores.postgres.session import ADAPTERS, Session
 from ledger.stores.postgres.template import DEFAULT_SCHEMA, statements
@@ -47,6 +48,8 @@ class Server:
     prepares: bool = True
     """Sessions are this store's own: they keep prepared statements and settings. False behind a pooler."""
     connector: Connect | None = None
+    tenant: str | None = None
+    """Who uses it reads and appends for this tenant alone; None: for whichever are open to the role."""
     statements: Mapping[str, str] = field(init=False, repr=False)
     where: str = field(init=False)
     """The address without what is secret."""
@@ -98,7 +101,7 @@ class Server:
                 ) from error
             advice = "this role may not create the schema: let its owner run intent-ledger migrate, or grant "
             raise unavailable(
-                self.where, "no_privilege", f"{advice}CREATE on the database ({error})"
+                self.where, "no_privilege", f"{advice}CREATE on the database ({words(error)})"
             ) from error
 
     def writer(self) -> Session:
@@ -205,11 +208,15 @@ class Server:
         """Keep the global order rising where the ledger came from another server, if this role may.
 
         Raises:
-            StoreUnavailable: no tenant is open to this role, to which the ledger would seem empty.
+            StoreUnavailable: the tenant, or any, is not open to this role: it would seem empty to it.
         """
-        admitted, behind = session.fetch("standing", self.schema)[0]
+        admitted, behind = session.fetch("standing", self.schema, self.tenant)[0]
         if not admitted:
-            advice = "no tenant is open to this role: make it a member of one that has some"
+            what = "no tenant is" if self.tenant is None else f"the tenant {self.tenant!r} is not"
+            advice = (
+                f"{what} open to this role: add a row to {self.schema}.members, "
+                "or make it a member of a role that has one"
+            )
             raise unavailable(self.where, "no_tenant", advice)
         if behind:
             session.fetch("raise_epoch")

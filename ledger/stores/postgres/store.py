@@ -57,6 +57,8 @@ class PostgresStore:
     Behind a pooler in transaction mode give `prepare_threshold=None`: sessions then keep neither prepared
     statements nor settings, which the role must have instead (its `lock_timeout`, `statement_timeout`).
 
+    With `tenant` it is for that tenant alone, and refused to a role to which it is not open.
+
     With `replica_url`, the URL of one streaming replica, followers, listings and what stood at an earlier
     position are read there; user, password and database are those of `url` where it names none. What decides
     is read on the primary, and so is everything else until the replica shows what this store has written and
@@ -69,7 +71,7 @@ class PostgresStore:
         UnsafeStore: an acknowledged append could be lost there, and `unsafe` is not set.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option
         self,
         url: str,
         *,
@@ -82,6 +84,7 @@ class PostgresStore:
         prepare_threshold: int | None = 0,
         max_readers: int = 8,
         max_waiting: int = 8192,
+        tenant: str | None = None,
     ) -> None:
         if max_readers < 1:
             raise invalid("max_readers", "a store reads on at least one connection")
@@ -92,6 +95,7 @@ class PostgresStore:
             unsafe,
             busy_seconds,
             prepares=address.options.get("prepare_threshold", prepare_threshold) is not None,
+            tenant=tenant,
         )
         replica = address.options.get("replica_url")
         self._replica = None if replica is None else self._server.beside(parse(replica).parameters)

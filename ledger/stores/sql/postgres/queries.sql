@@ -438,9 +438,13 @@ SELECT current_setting('server_version_num')::bigint, current_setting('server_en
     pg_is_in_recovery()
 
 -- name: standing
--- Whether any tenant is open to this role in the schema $1, and whether the epoch has to be raised and it may.
+-- Whether the tenant $2, or any where it is null, is open to this role in the schema $1, and whether the epoch has
+-- to be raised and it may.
 SELECT NOT row_security_active(format('%I.events', $1::text))
-        OR EXISTS (SELECT FROM {schema}.members WHERE pg_has_role(role, 'USAGE')),
+        OR EXISTS (
+            SELECT FROM {schema}.members
+            WHERE pg_has_role(role, 'USAGE') AND ($2::text IS NULL OR coalesce(tenant, $2) = $2)
+        ),
     {schema}.epoch_is_behind() AND has_function_privilege(format('%I.raise_epoch()', $1::text), 'EXECUTE')
 
 -- name: raise_epoch

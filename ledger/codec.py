@@ -29,7 +29,7 @@ from ledger.record import (
     undecodable,
     write,
 )
-from ledger.values import read_time
+from ledger.values import explain, first_fault, read_time
 
 
 def encode(event: Event, envelope: Envelope, *, checked: bool = False) -> Row:
@@ -98,7 +98,7 @@ def _read(record: bytes, hash: bytes, run: str, position: int) -> Record:
         event = kind.__pydantic_validator__.validate_python(data)
         moment, before, who = read_time(at), _read_hash(prev), actor_of(actor)
     except ValidationError as error:
-        raise undecodable(run, position, ": ".join(_first_fault(error, "data"))) from None
+        raise undecodable(run, position, ": ".join(first_fault(error, "data"))) from None
     except (KeyError, TypeError, ValueError) as error:
         raise undecodable(run, position, f"a field is missing or malformed: {error}") from None
     if stream != run or place != position:
@@ -195,21 +195,6 @@ def observation_digest(run: str, key: str) -> bytes:
 def message_digest(run: str, id: str) -> bytes:
     """Digest by which a message of a run is found."""
     return short_digest("message", run, id)
-
-
-def explain(error: ValidationError, *, root: str = "") -> InvalidInput:
-    """Turn pydantic's refusal into ours: the path and the reason of the first fault."""
-    path, reason = _first_fault(error, root)
-    return InvalidInput(f"{path}: {reason}", path=path, reason=reason)
-
-
-def _first_fault(error: ValidationError, root: str) -> tuple[str, str]:
-    fault = error.errors(include_url=False, include_input=False)[0]
-    path = root
-    for part in fault["loc"]:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
-    reason = fault["msg"].removeprefix("Value error, ")
-    return path or "$", reason
 
 
 _REQUIRED = ("actor", "at", "data", "id", "name", "position", "prev", "run", "tenant", "v", "version")

@@ -7,7 +7,6 @@ eventsourcing's factory, whose applications know their ledger by theirs.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -16,8 +15,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from ledger.canonical import invalid
-from ledger.codec import explain
-from ledger.values import Actor, Id, Principal
+from ledger.values import Actor, Id, Principal, explain, no_such
 
 PREFIX = "INTENT_LEDGER_"
 
@@ -66,6 +64,6 @@ def _refuse_unknown(environment: Mapping[str, str]) -> None:
     known = [PREFIX + name.upper() for name in Settings.model_fields]
     for variable in environment:
         if variable.upper().startswith(PREFIX) and variable.upper() not in known:
-            near = difflib.get_close_matches(variable.upper(), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-            raise invalid(variable, f"no such setting; {hint}")
+            name = variable.upper().removeprefix(PREFIX)
+            told = no_such("setting", name, map(str.upper, Settings.model_fields), prefix=PREFIX)
+            raise invalid(variable, told)

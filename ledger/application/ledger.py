@@ -9,8 +9,6 @@ from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
 
-from pydantic import ValidationError
-
 from ledger.application.edge import Edge
 from ledger.application.following import begin, follow
 from ledger.application.kind import Found
@@ -27,7 +25,6 @@ from ledger.application.stream import Stream
 from ledger.application.tip import Tip
 from ledger.application.turns import Turns
 from ledger.canonical import invalid
-from ledger.codec import explain
 from ledger.errors import InvalidInput, NotFound, RunNotFound
 from ledger.events import Event
 from ledger.record import Record
@@ -259,10 +256,7 @@ class Ledger:
         if query is not None and (fields or not isinstance(query, RunQuery)):
             raise invalid("query", "give one RunQuery, or its fields")
         if query is None:
-            try:
-                query = RunQuery(**fields)
-            except ValidationError as error:
-                raise explain(error) from None
+            query = RunQuery(**fields)
         found: list[RunSummary] = []
         for name in self._run_names(query.prefix, query.after or ""):
             contract = load_contract(self._edge, name).state

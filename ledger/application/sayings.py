@@ -9,14 +9,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import ValidationError
-
 from ledger import commands as c
 from ledger.application.mending import mended
 from ledger.application.payloads import Packed, pack, pack_content, pack_report
 from ledger.application.statements import Context
 from ledger.canonical import canonical_text, invalid
-from ledger.codec import explain
 from ledger.errors import StoreUnavailable
 from ledger.values import Actor, Change, Outcome, Rule, Runtime, Source, Step
 
@@ -37,15 +34,12 @@ def several(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def build(kind: Callable[..., c.Command], **fields: Any) -> c.Command:
-    """Build a command from what a caller gave.
+    """Build a command from what a caller gave, of whatever types.
 
     Raises:
         InvalidInput: a field is missing, unknown or malformed; `path` names it.
     """
-    try:
-        return kind(**fields)
-    except ValidationError as error:
-        raise explain(error) from None
+    return kind(**fields)
 
 
 class RunSayings(ABC, Generic[R]):

@@ -14,10 +14,9 @@ from ledger.application.statements import Context
 from ledger.application.stream import Stream
 from ledger.application.turns import Turns
 from ledger.canonical import invalid
-from ledger.codec import explain
 from ledger.errors import InvalidInput
 from ledger.run.sources import PREFIX, SourceState
-from ledger.values import Actor, Limits, Runtime, SourceId, check_id
+from ledger.values import Actor, Limits, Runtime, SourceId, check_id, explain
 
 
 class Shared:

@@ -17,6 +17,11 @@ from ledger.values.choices import (
     Recovery,
     Verdict,
 )
+from ledger.values.faults import (
+    explain,
+    first_fault,
+    no_such,
+)
 from ledger.values.ids import (
     MAX_ID_LENGTH,
     PRINCIPAL_KINDS,
@@ -119,6 +124,9 @@ __all__ = [
     "Verdict",
     "check_id",
     "check_name",
+    "explain",
+    "first_fault",
+    "no_such",
     "read_time",
     "utc",
     "write_time",

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ledger.values.faults import explain
 
 
 class Value(BaseModel):
-    """A frozen value; unknown fields are refused.
+    """A frozen value; unknown fields are refused. One that is built and malformed is InvalidInput.
 
     Fields are declared in alphabetical order, which makes pydantic's output canonical JSON.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, /, **fields):
+            # As in pydantic's own, which would be a further call.
+            try:
+                self.__pydantic_validator__.validate_python(fields, self_instance=self)
+            except ValidationError as error:
+                raise explain(error, known=type(self).model_fields) from None
+
+        # Data take no detour through here: pydantic collects the faults of all that is inside.
+        __init__.__pydantic_base_init__ = True
 
     def with_fields(self, changes: Mapping[str, Any]) -> Self:
         """Copy the value with some fields replaced by values that were checked already."""

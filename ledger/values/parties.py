@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from ledger.values.base import Value
 from ledger.values.ids import Id, Party, Principal
@@ -21,7 +21,7 @@ def _positional(*names: str) -> Callable[..., None]:
             if name in fields:
                 raise TypeError(f"{type(self).__name__} got {name} twice")
             fields[name] = value
-        BaseModel.__init__(self, **fields)
+        Value.__init__(self, **fields)
 
     # Tells pydantic that making one from data needs no detour through here: it validates the fields itself,
     # so that a missing one is reported as such, with its path.

@@ -64,6 +64,18 @@ def test_a_misspelt_variable_is_refused_with_the_one_that_was_meant(monkeypatch:
         read_settings()
 
 
+@pytest.mark.parametrize("name", ["FOO", "DATABASE", "X"])
+def test_a_variable_like_none_of_ours_is_refused_with_all_there_are(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(f"INTENT_LEDGER_{name}", "x")
+    with pytest.raises(InvalidInput) as refused:
+        read_settings()
+    assert refused.value.reason == (
+        "no such setting; known are INTENT_LEDGER_ACTOR, INTENT_LEDGER_TENANT, INTENT_LEDGER_URL"
+    )
+
+
 def test_the_variable_of_shell_completion_is_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_INTENT_LEDGER_COMPLETE", "complete_bash")
     assert read_settings().tenant == "default"

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from ledger.errors import InvalidInput
 from ledger.values import MAX_ID_LENGTH, REF_KINDS, Id, Party, Principal, Ref, RunId, Source, check_id
 from tests.strategies import ids
 
@@ -165,5 +166,5 @@ def test_every_source_has_a_stream_that_is_an_id(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["", "Policy", "pol icy", "policy\n", "k" * 51, "\u00fc", ":"])
 def test_the_kind_of_a_source_is_a_short_word(kind: str) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidInput):
         Source(kind, "refunds")

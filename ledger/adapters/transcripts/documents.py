@@ -24,10 +24,9 @@ from markdown_it import MarkdownIt
 from markdown_it.common.html_blocks import block_names
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
-from pydantic import ValidationError
 
 from ledger.canonical import invalid
-from ledger.codec import explain
+from ledger.errors import InvalidInput
 from ledger.values import Published
 
 KIND = "document"
@@ -102,8 +101,8 @@ def _published(prefix: str, text: str, taken: dict[str, Published], line: int) -
         id = f"{prefix}-{digest}"
     try:
         return Published(id=id, text=text)
-    except ValidationError as error:
-        raise invalid("document", f"the list item at its line {line}: {explain(error).reason}") from None
+    except InvalidInput as error:
+        raise invalid("document", f"the list item at its line {line}: {error.reason}") from None
 
 
 # --- what is where -----------------------------------------------------------------------------

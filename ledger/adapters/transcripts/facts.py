@@ -13,14 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import ValidationError
-
 from ledger.adapters.transcripts.documents import KIND, Document, read_document
 from ledger.adapters.transcripts.messages import Call, Message, Result, read_message, wrong
 from ledger.adapters.transcripts.tools import Tools
 from ledger.application.payloads import pack, pack_content
 from ledger.canonical import Json, invalid, quote
-from ledger.codec import explain
 from ledger.errors import InvalidInput
 from ledger.events import (
     ConstraintAccepted,
@@ -250,8 +247,7 @@ class _Teller:
 def _made(number: int, kind: type[E], **fields: Any) -> E:
     try:
         return kind(**fields)
-    except ValidationError as error:
-        fault = explain(error)
+    except InvalidInput as fault:
         wrong(number, fault.path, fault.reason)
 
 

@@ -20,13 +20,12 @@ from ledger.adapters.transcripts.reading import Entry, Input, open_input, read_e
 from ledger.adapters.transcripts.report import ImportedRun, ImportReport, Verdict, shown
 from ledger.adapters.transcripts.tools import Tools
 from ledger.application.ledger import Ledger
-from ledger.codec import explain
 from ledger.errors import GuardMoved, InvalidInput, NotFound, PositionConflict, Refused, RunNotFound
 from ledger.events import ConstraintAccepted, Event
 from ledger.record import Record
 from ledger.run.sources import SourceState
 from ledger.stores.base import Blob
-from ledger.values import Actor, RunId
+from ledger.values import Actor, RunId, explain
 
 CHUNK_EVENTS = 256
 """About how many events one append of an import holds; another writer waits no longer than for one append."""

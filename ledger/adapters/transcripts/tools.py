@@ -18,8 +18,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from ledger.canonical import invalid, load_text
-from ledger.codec import explain
-from ledger.values import Id, Recovery, Seconds, Value
+from ledger.values import Id, Recovery, Seconds, Value, explain
 
 
 def _pattern(text: str) -> str:

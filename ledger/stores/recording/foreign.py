@@ -15,10 +15,9 @@ from typing import Literal
 from uuid import UUID
 
 from eventsourcing.persistence import StoredEvent
-from pydantic import ValidationError
 
 from ledger.canonical import invalid
-from ledger.codec import decode, explain
+from ledger.codec import decode
 from ledger.errors import StoreUnavailable
 from ledger.events import ForeignRecorded
 from ledger.record import Record, undecodable
@@ -110,14 +109,11 @@ def wrap(stored: StoredEvent) -> ForeignRecorded:
     """
     if not isinstance(stored.state, bytes | bytearray | memoryview):
         raise invalid("state", f"{type(stored.state).__name__} is not bytes")
-    try:
-        return ForeignRecorded(
-            originator_version=stored.originator_version,
-            state=b64encode(stored.state).decode(),
-            topic=stored.topic,
-        )
-    except ValidationError as error:
-        raise explain(error) from None
+    return ForeignRecorded(
+        originator_version=stored.originator_version,
+        state=b64encode(stored.state).decode(),
+        topic=stored.topic,
+    )
 
 
 def verified(tenant: str, row: StoredRow | StreamHead) -> tuple[Record, ForeignRecorded]:

@@ -33,7 +33,7 @@ def test_a_tool_is_what_the_file_declares() -> None:
         ("{", "tools file", "not JSON"),
         ("[]", "$", "valid dictionary"),
         ("{}", "tools", "required"),
-        ('{"tool": {}, "tools": {}}', "tool", "not permitted"),
+        ('{"tool": {}, "tools": {}}', "tool", "no such field"),
         ('{"tools": {"a": {}}}', "tools.a.recovery", "required"),
         ('{"tools": {"a": {"recovery": "readonly"}}}', "tools.a.recovery", "read_only"),
         ('{"tools": {"a": {"recovery": "queryable", "failed": "x"}}}', "tools", "did you mean 'failed_if'"),

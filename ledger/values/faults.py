@@ -1,0 +1,48 @@
+"""What pydantic refused, in words for people."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from pydantic import ValidationError
+
+from ledger.errors import InvalidInput
+
+
+def explain(error: ValidationError, *, root: str = "", known: Iterable[str] = ()) -> InvalidInput:
+    """Turn pydantic's refusal into ours: the path and the reason of the first fault.
+
+    `known` are the fields of what was built, to be named where it has no such field.
+    """
+    path, reason = first_fault(error, root, known)
+    return InvalidInput(f"{path}: {reason}", path=path, reason=reason)
+
+
+def first_fault(error: ValidationError, root: str, known: Iterable[str] = ()) -> tuple[str, str]:
+    """Return path and reason of the first fault."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    path = root
+    for part in fault["loc"]:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
+    if fault["type"] == "extra_forbidden":
+        name = str(fault["loc"][-1])
+        # Deeper inside it is another class that has no such field.
+        return path, no_such("field", name, known if len(fault["loc"]) == 1 else ())
+    return path or "$", _MEMBER.sub(r"\1", fault["msg"].removeprefix("Value error, "))
+
+
+def no_such(what: str, name: str, known: Iterable[str], *, prefix: str = "") -> str:
+    """Say that there is no such thing, and which is likely meant, or which there are.
+
+    `prefix` is what all of their names begin with: it makes none of them likelier, so it is told apart.
+    """
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {prefix}{near[0]}?" if near else f"known are {', '.join(prefix + n for n in names)}"
+    return f"no such {what}; {hint}" if names else f"no such {what}"
+
+
+_MEMBER = re.compile(r"<\w+\.\w+: ('[^']*')>")
+# How Python writes a member of an enumeration.

@@ -18,6 +18,11 @@ log = logging.getLogger("ledger")
 MEMORY = ":memory:"
 ADDRESSES = f"an address is a file path (SQLite), postgresql://… or {MEMORY}"
 
+_OF_A_SERVER = re.compile(
+    r"postgres(ql)?:|\s*(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=", re.IGNORECASE
+)
+"""Beginnings of what would otherwise become a file of that name."""
+
 
 def open_store(
     url: str | Path,
@@ -53,7 +58,7 @@ def open_store(
 
 def is_postgres(url: str | Path) -> bool:
     """Tell whether an address names a PostgreSQL database."""
-    return isinstance(url, str) and url.startswith(("postgresql://", "postgres://"))
+    return isinstance(url, str) and re.match(r"postgres(ql)?://", url, re.IGNORECASE) is not None
 
 
 def file_of(url: str | Path) -> Path | None:
@@ -69,11 +74,18 @@ def file_of(url: str | Path) -> Path | None:
     address = str(url)
     if address == MEMORY:
         return None
-    scheme = re.match(r"([a-z][a-z0-9+]*):/", address)
+    if isinstance(url, str) and _OF_A_SERVER.match(address):
+        raise invalid(
+            "url",
+            "this looks like a server: write it as postgresql://user@host:port/database (or ./ before the "
+            "name of a file)",
+        )
+    # Of one letter is a drive.
+    scheme = re.match(r"([a-z][a-z0-9+]+):/", address, re.IGNORECASE)
     if scheme is not None:
-        if scheme[1] != "sqlite":
+        if scheme[1].lower() != "sqlite":
             raise invalid("url", f"{scheme[1]} is not supported; {ADDRESSES}")
-        address = re.sub(r"^sqlite:/(//)?", "", address)
+        address = re.sub(r"^sqlite:/(//)?", "", address, flags=re.IGNORECASE)
     if not address.strip():
         raise invalid("url", ADDRESSES)
     return Path(address)

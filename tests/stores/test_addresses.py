@@ -55,7 +55,7 @@ def test_the_scheme_is_told_whatever_its_case(fresh_database: str) -> None:
     [
         "postgresql://app:hush@hush@host/app",
         "postgresql://app:hush/hush@host/app",
-        "postgresql://app:hush?hush@host/app",
+        "postgresql://app:hush?hush@host/app?schema=x",
         "postgresql://app:hush?hush=hush@host/app",
         "postgresql://app:%hush@host/app",
         "postgresql://app:hush hush@host/app",

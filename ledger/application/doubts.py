@@ -124,6 +124,8 @@ class Doubts:
         self._kept.clear()
 
     def _named(self, error: LedgerError) -> Iterable[Doubt]:
+        if not isinstance(error, LedgerError):
+            raise invalid("again", f"give the error that an earlier try ended with, not {error!r:.50}")
         doubts = named(error)
         if doubts and doubts[0].run != self._name:
             raise invalid("again", f"that error is about {doubts[0].run!r}, not {self._name!r}")

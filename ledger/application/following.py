@@ -38,6 +38,8 @@ def begin(edge: Edge, after: int) -> None:
         InvalidInput: the place lies behind the end. It was told by another ledger, or by a copy of this one
             that went further; what is appended from now on would be passed over up to there.
     """
+    if type(after) is not int:
+        raise invalid("after", f"a global position is a whole number, not {after!r:.50}")
     if after < 0:
         raise invalid("after", "global positions are above 0; 0 begins at the first record")
     if after > 0 and after > (end := edge.store.end(newest=True)):

@@ -231,8 +231,8 @@ class Ledger:
             ChainBroken: the record is not what was written.
         """
         for name, value in (("after", after), ("upto", upto), ("limit", limit)):
-            if value is not None and value < 0:
-                raise invalid(name, "counts from 0 on")
+            if value is not None and (type(value) is not int or value < 0):
+                raise invalid(name, f"give a whole number from 0 on, not {value!r:.50}")
         return log(self._edge, run_id(run), after=after, upto=upto, limit=limit)
 
     def log_source(self, source: str, *, after: int = 0) -> Iterator[Record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def open_ledger(
         unsafe: accept a database that could lose what was acknowledged.
 
     Raises:
-        InvalidInput: the address or the tenant is malformed.
+        InvalidInput: the address or the tenant is malformed, or `clock` or `ids` no plain function.
         SchemaMismatch: the database was written by a newer version.
         UnsafeStore: the database could lose what was acknowledged.
         StoreUnavailable: it cannot be opened; `reason` says why, `no_tenant`: this tenant is not open to the
@@ -45,9 +46,20 @@ def open_ledger(
     """
     if actor is not None and not isinstance(actor, Actor):
         raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
+    for name, given in (("clock", clock), ("ids", ids)):
+        _plain_function(name, given)
+    if not isinstance(tenant, str):
+        raise invalid("tenant", f"an id is text, not {tenant!r:.50}")
     try:
         check_id(tenant)
     except ValueError as error:
         raise invalid("tenant", str(error)) from None
     store = open_store(url, busy_seconds=busy_seconds, create=create, unsafe=unsafe, tenant=tenant)
     return Ledger(Edge(store, tenant, actor or local_actor(), clock, ids))
+
+
+def _plain_function(name: str, given: object) -> None:
+    if not callable(given):
+        raise invalid(name, f"give a function, not {given!r:.50}")
+    if inspect.iscoroutinefunction(given) or inspect.iscoroutinefunction(type(given).__call__):
+        raise invalid(name, "give a plain function: nobody awaits an async one, nor does AsyncLedger")

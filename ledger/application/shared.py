@@ -14,7 +14,6 @@ from ledger.application.statements import Context
 from ledger.application.stream import Stream
 from ledger.application.turns import Turns
 from ledger.canonical import invalid
-from ledger.errors import InvalidInput
 from ledger.run.sources import PREFIX, SourceState
 from ledger.values import Actor, Limits, Runtime, SourceId, check_id, explain
 
@@ -113,12 +112,14 @@ def run_id(run: str) -> str:
     Raises:
         InvalidInput: it is malformed, or a name of the ledger's own.
     """
+    if not isinstance(run, str):
+        raise invalid("run", f"an id is text, not {run!r:.50}")
     try:
         check_id(run)
         if run.startswith("$"):
             raise ValueError("ids that start with '$' are the ledger's own streams")
-    except (ValueError, AttributeError) as error:
-        raise InvalidInput(f"run: {error}", path="run", reason=str(error)) from None
+    except ValueError as error:
+        raise invalid("run", str(error)) from None
     return run
 
 

@@ -68,7 +68,7 @@ def exit_of(error: LedgerError) -> Exit:
 
 
 def _usage(error: Exception) -> str:
-    message = getattr(error, "format_message", error.__str__)().rstrip(".")
+    message = getattr(error, "format_message", error.__str__)().rstrip(".").replace(": Value error, ", ": ")
     context = getattr(error, "ctx", None)
     path = "intent-ledger" if context is None else context.command_path
     return f"{message}; see: {path} --help"

@@ -24,4 +24,6 @@ def test_prints_one_union(call: Call, which: str) -> None:
 
 
 def test_there_are_no_other_unions(call: Call) -> None:
-    assert call("schema", "queries").code == 64
+    answer = call("schema", "queries")
+    assert (answer.code, answer.out) == (64, "")
+    assert answer.err.startswith("intent-ledger: Invalid value for 'WHICH': 'queries' is not one of ")

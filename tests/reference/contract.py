@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 
 from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.runs import Loaded
@@ -15,7 +16,7 @@ from ledger.stores.base import Blob
 from ledger.values import Value
 from tests.reference.fields import Field, facts, fields, inputs
 from tests.reference.signatures import described
-from tests.reference.words import page
+from tests.reference.words import first, page
 
 RETURNED: tuple[type, ...] = (Stated, Record, Loaded, Page, RunSummary, SourceState, Item, Gone)
 GIVEN: tuple[type, ...] = (RunQuery, Blob)
@@ -53,6 +54,13 @@ Fields in *italics* may be None or empty. In every part `position` is the place 
 
 
 def _section(kind: type, level: str) -> str:
-    tables = inputs(fields(kind)) if kind in GIVEN else facts(kind, Field.may_be_none)
+    known = {part.__name__: first(part) for part in (*contract_parts(), *RETURNED)}
+    declared = [_with_words_of(field, known) for field in fields(kind)]
+    tables = inputs(declared) if kind in GIVEN else facts(declared, Field.may_be_none)
     words = inspect.getdoc(kind) or ""
     return "\n\n".join((f"{level} `{kind.__name__}`", words, *tables, *described(kind, level + "#")))
+
+
+def _with_words_of(field: Field, known: Mapping[str, str]) -> Field:
+    """Let a field without words say what its part says of itself."""
+    return field._replace(words=field.words or known.get(field.kind.removeprefix("list of "), ""))

@@ -17,7 +17,7 @@ from ledger.run import lifecycle
 from ledger.run.sources import SOURCE_FOLDS
 from ledger.run.state import FOLDS
 from ledger.values import Value
-from tests.reference.fields import Field, facts, with_words
+from tests.reference.fields import Field, facts, fields, with_words
 from tests.reference.words import first, page, table
 
 
@@ -45,7 +45,7 @@ def _event(kind: type[e.Event]) -> str:
     if kind.binds_terms:
         known.append("Its record carries the terms before it.")
     lines = [f"## {kind.name}", f"{first(kind)} *{' '.join(known)}*", f"**Leaves:** {_leaves(kind)}"]
-    return "\n\n".join((*lines, *facts(kind, Field.may_be_left_out)))
+    return "\n\n".join((*lines, *facts(fields(kind), Field.may_be_left_out)))
 
 
 def _leaves(kind: type[e.Event]) -> str:
@@ -76,7 +76,7 @@ def _value_modules() -> list[ModuleType]:
 
 
 def _part(kind: type[Value]) -> str:
-    return "\n\n".join((f"### {kind.__name__}", first(kind), *facts(kind, Field.may_be_left_out)))
+    return "\n\n".join((f"### {kind.__name__}", first(kind), *facts(fields(kind), Field.may_be_left_out)))
 
 
 def _aliases() -> Iterator[tuple[str, ...]]:

@@ -113,11 +113,11 @@ def _choices(said: str) -> list[str]:
     return [word.lower() for word in re.findall(r"(?:\w+\.)?(\w+)", said)]
 
 
-def facts(kind: type, in_italics: Callable[[Field], bool]) -> Iterator[str]:
+def facts(declared: Iterable[Field], in_italics: Callable[[Field], bool]) -> Iterator[str]:
     """Write the fields of what is recorded or returned."""
     rows = [
         (f"*`{field.name}`*" if in_italics(field) else f"`{field.name}`", field.kind, field.words)
-        for field in fields(kind)
+        for field in declared
     ]
     if rows:
         yield table(("Field", "Kind", "Meaning"), rows)

@@ -17,7 +17,7 @@ from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.reading import at_time, contents_of, loaded, log, records_of
 from ledger.application.runs import Run, known
 from ledger.application.sayings import several
-from ledger.application.shared import Shared, opening, run_id
+from ledger.application.shared import Shared, opening, run_id, source_id
 from ledger.application.sources import SourceHandle
 from ledger.application.statements import Context, Stated
 from ledger.application.steps import blocking
@@ -240,8 +240,9 @@ class Ledger:
 
         Raises:
             NotFound: nothing was ever published or withdrawn there.
+            InvalidInput: the id is not `kind:name`.
         """
-        records = records_of(self._edge, PREFIX + source, after=after)
+        records = records_of(self._edge, PREFIX + source_id(source), after=after)
         first = next(records, None)
         if first is None and after == 0:
             raise NotFound(f"no source {source!r} was opened", source=source)

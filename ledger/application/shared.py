@@ -59,11 +59,7 @@ class Shared:
         """
         turns = self._sources.get(source)
         if turns is None:
-            try:
-                _SOURCE_ID.validate_python(source)
-            except ValidationError as error:
-                raise explain(error, root="source") from None
-            name = PREFIX + source
+            name = PREFIX + source_id(source)
             turns = Turns(Stream(self.edge, name, SOURCE, load_source(self.edge, name)))
             # Each of these is one step, so there is no lock that a fork could leave locked.
             if len(self._sources) >= _SOURCES_KEPT:
@@ -121,6 +117,18 @@ def run_id(run: str) -> str:
     except ValueError as error:
         raise invalid("run", str(error)) from None
     return run
+
+
+def source_id(source: str) -> str:
+    """Check the id of a source where it enters.
+
+    Raises:
+        InvalidInput: it is not `kind:name`.
+    """
+    try:
+        return _SOURCE_ID.validate_python(source)
+    except ValidationError as error:
+        raise explain(error, root="source") from None
 
 
 _SOURCE_ID: TypeAdapter[str] = TypeAdapter(SourceId)

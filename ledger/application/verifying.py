@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from ledger.application.ledger import Ledger
-from ledger.errors import RunNotFound
+from ledger.errors import NotFound, RunNotFound
 from ledger.integrity.verify import Progress, Report, Storage
 from ledger.integrity.verify import verify as verify_streams
 from ledger.run.sources import PREFIX
@@ -32,7 +32,7 @@ def verify(
         progress: called after each page.
 
     Raises:
-        RunNotFound: of the run nothing is there, not even a trace.
+        NotFound: of the run (RunNotFound) or source nothing is there, not even a trace.
         StoreError: the store could not be read, so there is no verdict.
     """
     with _storage(ledger.store) as storage:
@@ -47,8 +47,12 @@ def verify(
         try:
             return look([run])
         except RunNotFound:
-            if run.startswith(SOURCE):
-                return look([PREFIX + run.removeprefix(SOURCE)])
+            if run.startswith((SOURCE, PREFIX)):
+                source = run.removeprefix("$").removeprefix(SOURCE)
+                try:
+                    return look([PREFIX + source])
+                except RunNotFound:
+                    raise NotFound(f"no source {source!r} was opened", source=source) from None
             if PREFIX + run in ledger.store.source_heads(ledger.tenant):
                 raise RunNotFound(
                     f"no run {run!r} was opened; a source has that id: ask for {SOURCE}{run}", run=run

@@ -53,16 +53,18 @@ def verify(
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.verdict import code_of, summary
     from ledger.application.verifying import verify as verified
-    from ledger.errors import RunNotFound, StoreUnavailable
+    from ledger.errors import NotFound, StoreUnavailable
 
-    if (run is None) != everything:
+    if run is not None and everything:
+        raise typer.BadParameter("both a run and --all were given: name a run, or say --all")
+    if run is None and not everything:
         raise typer.BadParameter("name a run, or say --all")
     screen = Screen(as_json=as_json)
     try:
         opening = open_for_reading(settings_of(context, url=ledger, tenant=tenant))
         with opening as opened, _bar(screen) as progress:
             report = verified(opened, run, progress=progress)
-    except (RunNotFound, StoreUnavailable) as error:
+    except (NotFound, StoreUnavailable) as error:
         # Where something may have been, its absence is no fault of the question.
         if isinstance(error, StoreUnavailable) and error.data.get("reason") != "empty":
             raise

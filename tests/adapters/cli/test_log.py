@@ -72,6 +72,15 @@ def test_shows_the_stream_of_a_source(call: Call, good: Path) -> None:
     assert call("log", "--source", "policy:none", "--ledger", good).code == 3
 
 
+def test_what_is_no_id_of_a_source_is_told_so(call: Call, good: Path) -> None:
+    answer = call("log", "--source", "policy", "--ledger", good, "--json")
+    assert (answer.code, answer.error["code"]) == (64, "invalid_input")
+    assert answer.error["data"]["path"] == "source"
+    assert "'policy' is not 'kind:name'" in answer.error["message"]
+    unknown = call("log", "--source", "policy:other", "--ledger", good, "--json")
+    assert (unknown.code, unknown.error["code"]) == (3, "not_found")
+
+
 def test_a_terminal_shows_each_event_on_lines_of_its_own(good: Path) -> None:
     out = at_terminal("log", "refund-17", "--ledger", good, columns=60).out
     assert max(map(len, out.splitlines())) <= 60

@@ -55,7 +55,14 @@ def test_who_names_a_source_like_a_run_is_told_how_to_ask(call: Call, good: Path
     answer = call("verify", "policy:refunds", "--ledger", good)
     assert answer.code == 2
     assert "source:policy:refunds" in answer.err
-    assert call("verify", "source:policy:other", "--ledger", good).code == 2
+
+
+@pytest.mark.parametrize("name", ["source:policy:other", "$source:policy:other"])
+def test_a_source_that_is_not_there_is_called_one(call: Call, good: Path, name: str) -> None:
+    answer = call("verify", name, "--ledger", good, "--json")
+    assert (answer.code, answer.error["code"]) == (2, "not_found")
+    assert answer.error["data"] == {"source": "policy:other"}
+    assert "no source 'policy:other' was opened" in answer.error["message"]
 
 
 def test_an_altered_record_is_named_with_its_first_position(call: Call, good: Path, alter: Alter) -> None:
@@ -194,9 +201,17 @@ def test_a_newer_record_cannot_be_told(call: Call, good: Path, alter: Alter) -> 
     assert call("verify", "refund-17", "--ledger", good).code == 0
 
 
-@pytest.mark.parametrize("arguments", [[], ["refund-17", "--all"]])
-def test_one_run_or_all_must_be_asked_for(call: Call, good: Path, arguments: list[str]) -> None:
-    assert call("verify", *arguments, "--ledger", good).code == 64
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "intent-ledger: name a run, or say --all"),
+        (["refund-17", "--all"], "intent-ledger: both a run and --all were given"),
+    ],
+)
+def test_one_run_or_all_must_be_asked_for(call: Call, good: Path, arguments: list[str], told: str) -> None:
+    answer = call("verify", *arguments, "--ledger", good)
+    assert answer.code == 64
+    assert told in answer.err.replace("Invalid value: ", "")
 
 
 def test_writers_are_not_kept_waiting(good: Path) -> None:

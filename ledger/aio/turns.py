@@ -16,7 +16,7 @@ from ledger.application.statements import Context, Stated, Statement
 from ledger.application.stream import Stream
 from ledger.application.turns import TOGETHER
 from ledger.commands import Command
-from ledger.errors import StoreUnavailable
+from ledger.errors import StoreBusy, StoreUnavailable
 
 S = TypeVar("S")
 
@@ -57,6 +57,11 @@ class AsyncTurns(Generic[S]):
         return self.stream.state
 
     async def _said(self, statement: Statement) -> Stated:
+        if len(self._waiting) >= WAITING:
+            raise StoreBusy(
+                f"{len(self._waiting)} statements wait for {self.stream.name!r} already: back off and repeat",
+                waiting=len(self._waiting),
+            )
         asked = _Asked(statement, self._hands.loop.event())
         self._waiting.append(asked)
         if not self._busy:
@@ -113,3 +118,7 @@ class _Asked:
         self.answered = answered
         self.error: BaseException | None = None
         """What cut it short."""
+
+
+WAITING = 8192
+"""Statements that may wait for one stream."""

@@ -16,6 +16,9 @@ log = logging.getLogger("ledger")
 INLINE_BYTES = 16 * 1024
 """Size of the largest value a record carries as it is."""
 
+REPORT_BYTES = 256 * 1024 * 1024
+"""Size of the largest content of a report that is kept: what every store takes. Of more its digest is."""
+
 
 class Packed(NamedTuple):
     """A payload, and the blobs that go with it."""
@@ -38,22 +41,34 @@ def pack(value: Any, kind: str, *, path: str = "value") -> Packed:
 
 
 def pack_report(value: Any, kind: str) -> Packed:
-    """Pack what happened, whatever it is: a value that is not JSON is named by its type and a digest.
+    """Pack what happened, whatever it is: what is not JSON, or larger than any store takes, is named by its
+    type and a digest.
 
     A report cannot be refused, so its shape is mended instead.
     """
     try:
-        return pack(value, kind)
+        packed = pack(value, kind)
     except InvalidInput as error:
         name, digest = described(value)
         log.warning("%s, so a %s is recorded by its type and a digest only", error, name)
         return Packed(Payload(digest=digest, type=name))
+    size = packed.payload.size
+    if size is None or size <= REPORT_BYTES:
+        return packed
+    name = _type_name(value)
+    log.warning(
+        "value: %s bytes, so a %s is recorded by its type and the digest of its JSON only", size, name
+    )
+    return Packed(Payload(digest=packed.payload.digest, type=name))
 
 
 def described(value: object) -> tuple[str, str]:
     """Name the type of a value that is not JSON, and digest what it says of itself."""
-    name = type(value).__name__.encode("ascii", "backslashreplace").decode()[:200] or "unnamed"
-    return name, hashlib.sha256(_words(value)).hexdigest()
+    return _type_name(value), hashlib.sha256(_words(value)).hexdigest()
+
+
+def _type_name(value: object) -> str:
+    return type(value).__name__.encode("ascii", "backslashreplace").decode()[:200] or "unnamed"
 
 
 def _words(value: Any) -> bytes:

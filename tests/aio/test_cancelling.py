@@ -9,6 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from ledger import AsyncLedger
+from ledger.aio import turns
 from ledger.errors import StoreBusy
 from tests.aio.conftest import Held, until
 
@@ -149,3 +150,28 @@ async def test_a_full_queue_is_told(ledger: AsyncLedger, held: Held) -> None:
             held.release()
     assert len(refused) == 9
     assert sum(run.position == 2 for run in runs) == 101
+
+
+async def test_a_full_queue_of_one_run_is_told_too(
+    ledger: AsyncLedger, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "WAITING", 20)
+    run = await ledger.open_run("r", "goal")
+    refused: list[StoreBusy] = []
+
+    async def say(number: int) -> None:
+        try:
+            await run.assume(f"a-{number}", "in stock")
+        except StoreBusy as busy:
+            refused.append(busy)
+
+    with held.held():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(say, 0)
+            await until(held.begun.is_set)
+            for number in range(1, 30):
+                tasks.start_soon(say, number)
+            await until(lambda: len(refused) == 9)
+            held.release()
+    assert run.position == 1 + 21
+    assert refused[0].data["waiting"] == 20

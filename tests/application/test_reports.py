@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from ledger import Ledger, Source
+from ledger.application import payloads
 from ledger.application.mending import mended
 from ledger.commands import COMMAND_CLASSES, Command, InvalidateObservation, RefuteAssumption
 from ledger.errors import ContractChanged, InvalidInput, NotOpen
@@ -233,3 +235,18 @@ def test_a_report_that_says_nothing_is_malformed(ledger: Ledger) -> None:
     for words in ("", "  ", None):
         with pytest.raises(InvalidInput):
             run.refute("in-stock", evidence=words)
+
+
+def test_a_report_larger_than_any_store_takes_is_kept_by_its_digest(
+    ledger: Ledger, clock: SetClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(payloads, "REPORT_BYTES", 100_000)
+    run = ledger.open_run("r", "goal")
+    kept, large = "x" * 99_000, "x" * 100_000
+    run.observe("kept", kept, tool="stock", observed_at=clock.now)
+    assert caplog.records == []
+    run.observe("large", large, tool="stock", observed_at=clock.now)
+    value = {item.key: item.value for item in run.contract.observations}["large"]
+    assert (value.type, value.json_text) == ("str", None)
+    assert value.digest == hashlib.sha256(f'"{large}"'.encode()).hexdigest()
+    assert "100002 bytes" in caplog.text

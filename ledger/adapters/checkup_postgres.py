@@ -13,12 +13,15 @@ from ledger.errors import LedgerError, SchemaMismatch, StoreUnavailable
 from ledger.stores.base import FullStore
 from ledger.stores.postgres.errors import named
 from ledger.stores.postgres.inspection import Inspection, inspect
+from ledger.stores.postgres.replicas import Replica
 from ledger.stores.postgres.server import OLDEST_VERSION
 
 Open = Callable[[str], FullStore]
 
 HELD_SECONDS = 30.0
 """Age from which an open transaction is told: appends take milliseconds."""
+LAG_SECONDS = 30.0
+"""Age of a replica's last commit from which it is told, where there are later ones."""
 WRAPAROUND_SOON, WRAPAROUND_NEAR = 1_000_000_000, 1_800_000_000
 """Transactions since the last freezing; the server stops at 2^31, its own housekeeping begins at 2 · 10^8."""
 
@@ -54,6 +57,19 @@ def _server(seen: Inspection) -> Iterator[Check]:
     )
     if seen.in_recovery:
         yield Check("replica", "note", "this server only reads", "appends go to its primary")
+    elif seen.replica is not None:
+        yield _replica(seen.replica)
+
+
+def _replica(seen: Replica) -> Check:
+    if seen.trouble is not None:
+        advice = "nothing is read there, the primary answers: mend the server or replica_url"
+        return Check("replica", "note", seen.trouble, advice)
+    found = f"{seen.where}: {seen.bytes_behind} bytes of the log behind"
+    if seen.seconds_behind < LAG_SECONDS:
+        return Check("replica", "ok", found)
+    advice = "until it catches up, who reads there is shown an older state: see what keeps it"
+    return Check("replica", "note", f"{found}, as of {seen.seconds_behind:.0f} s ago", advice)
 
 
 def _schema(seen: Inspection) -> Iterator[Check]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -17,7 +18,7 @@ from ledger.errors import StoreUnavailable
 from ledger.stores.opening import open_store
 from ledger.stores.postgres import inspection
 from tests.servers.cluster import Cluster, Server, kinds, shared
-from tests.servers.replica import catch_up
+from tests.servers.replica import catch_up, held_back
 from tests.stores.secured import Secured, secured
 
 NOW = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
@@ -257,6 +258,25 @@ def test_a_replica_can_be_looked_at(other_cluster: Callable[..., Server]) -> Non
     checks = look(replica.url())
     assert checks["replica"].state == "note"
     assert {check.state for check in checks.values()} <= {"ok", "note"}
+
+
+def test_the_replica_that_an_address_names_is_looked_at(
+    other_cluster: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    primary = other_cluster().cluster
+    open_store(primary.url()).close()
+    replica = other_cluster(copy_of=primary).cluster
+    catch_up(primary, replica)
+    both = f"{primary.url()}?replica_url={quote(replica.url(), safe='')}"
+    assert look(both)["replica"].state == "ok"
+    assert "replica" not in look(primary.url())
+    monkeypatch.setattr(checkup_postgres, "LAG_SECONDS", 0.0)
+    with held_back(replica):
+        with open_ledger(primary.url()) as ledger:
+            ledger.open_run("r", "g")
+        assert (look(both)["replica"].state, "behind" in look(both)["replica"].found) == ("note", True)
+    itself = look(f"{primary.url()}?replica_url={quote(primary.url(), safe='')}")["replica"]
+    assert (itself.state, "no replica" in itself.found) == ("note", True)
 
 
 def test_nothing_is_written(other_cluster: Callable[..., Server]) -> None:

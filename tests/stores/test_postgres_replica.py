@@ -9,10 +9,12 @@ from urllib.parse import quote
 import pytest
 
 from ledger.errors import PositionConflict, StoreUnavailable
+from ledger.stores.postgres.inspection import inspect
 from ledger.stores.postgres.store import PostgresStore
 from tests.servers.cluster import Cluster, Server
 from tests.servers.replica import catch_up, held_back
 from tests.stores.builder import TENANT, assert_whole, ids, one, part
+from tests.stores.secured import secured
 
 FIRST = part("run", "a", "b")
 SECOND = part("run", "c", after=FIRST)
@@ -130,6 +132,74 @@ def test_a_server_that_is_no_replica_is_left_alone(fresh_database: str, postgres
     with closing(PostgresStore(f"{fresh_database}?replica_url={somewhere_else}")) as store:
         store.append(one(FIRST))
         assert ids(assert_whole(store)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("wrong", ["dead port", "password", "database", "primary", "other server"])
+def test_a_replica_that_is_of_no_use_is_told_once(
+    both: tuple[Server, Server], postgres: Cluster, caplog: pytest.LogCaptureFixture, wrong: str
+) -> None:
+    primary, replica = (server.cluster for server in both)
+    database = primary.fresh_database()
+    name = database.rpartition("/")[2]
+    beside, words = {
+        "dead port": (replica.url(name, port=1), "refused"),
+        "password": (replica.url(name, password="wrong"), "password"),
+        "database": (replica.url("template1"), "not of the database"),
+        "primary": (database, "no replica"),
+        "other server": (postgres.url(), "no replica"),
+    }[wrong]
+    with closing(PostgresStore(database)):
+        catch_up(primary, replica)
+    with closing(PostgresStore(f"{database}?replica_url={quote(beside, safe='')}")) as store:
+        store.append(one(FIRST))
+        for _ in range(2):
+            store._reads._rests_until = 0.0
+            assert ids(store.tail()) == ["a", "b"]
+    told = [record for record in caplog.records if record.name == "ledger"]
+    assert [(record.levelname, words in record.getMessage()) for record in told] == [("WARNING", True)]
+    assert primary.password not in told[0].getMessage()
+    found = inspect(f"{database}?replica_url={quote(beside, safe='')}").replica
+    assert found is not None
+    assert words in (found.trouble or "")
+
+
+def test_a_replica_of_another_database_is_not_taken_for_one(both: tuple[Server, Server]) -> None:
+    """Though a ledger is there, and what is asked for would be answered."""
+    primary, replica = (server.cluster for server in both)
+    mine, other = primary.fresh_database(), primary.fresh_database()
+    with closing(PostgresStore(mine)) as store, closing(PostgresStore(other)) as stranger:
+        store.append(one(FIRST))
+        stranger.append(one(part("strange", "x")))
+    catch_up(primary, replica)
+    beside = quote(replica.url(other.rpartition("/")[2]), safe="")
+    with closing(PostgresStore(f"{mine}?replica_url={beside}")) as store:
+        assert ids(store.tail()) == ["a", "b"]
+
+
+def test_how_far_a_replica_is_behind_can_be_seen(both: tuple[Server, Server], url: str) -> None:
+    primary, replica = (server.cluster for server in both)
+    with closing(PostgresStore(url)) as store:
+        catch_up(primary, replica)
+        with held_back(replica):
+            store.append(one(FIRST))
+            lagging = inspect(url).replica
+    assert lagging is not None
+    assert (lagging.trouble, lagging.bytes_behind > 0, lagging.seconds_behind > 0) == (None, True, True)
+    assert replica.password not in lagging.where
+
+
+def test_a_login_that_only_reads_is_enough_for_a_replica(both: tuple[Server, Server]) -> None:
+    primary, replica = (server.cluster for server in both)
+    place = secured(primary)
+    with closing(PostgresStore(place.writer())) as store:
+        store.append(one(FIRST))
+    beside = quote(f"postgresql://{replica.host}:{replica.port}", safe="")
+    url = f"{place.reader()}?replica_url={beside}"
+    catch_up(primary, replica)
+    found = inspect(url).replica
+    assert (found is not None, found and found.trouble) == (True, None)
+    with closing(PostgresStore(url)) as store:
+        assert ids(store.tail()) == ["a", "b"]
 
 
 def test_a_replica_takes_who_connects_from_the_primary(both: tuple[Server, Server]) -> None:

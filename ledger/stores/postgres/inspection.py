@@ -12,6 +12,7 @@ from ledger.stores.postgres.errors import DRIVER_ERRORS, translate, unavailable
 from ledger.stores.postgres.guards import altered
 from ledger.stores.postgres.holders import described
 from ledger.stores.postgres.refusals import unreachable
+from ledger.stores.postgres.replicas import Replica, look_at
 from ledger.stores.postgres.schema import recognise, supported_version
 from ledger.stores.postgres.server import Server, connect_to
 from ledger.stores.postgres.session import Session
@@ -82,6 +83,8 @@ class Inspection(NamedTuple):
     """Transactions that have held followers back for a while, or whose age is hidden from this role."""
     oldest_database: int
     """Transactions since the oldest database of the server was frozen."""
+    replica: Replica | None
+    """The one that the address names for reading."""
 
 
 def server_of(url: str) -> Server:
@@ -95,6 +98,16 @@ def server_of(url: str) -> Server:
     return Server(
         address.parameters, schema, prepares=address.options.get("prepare_threshold", 0) is not None
     )
+
+
+def replica_of(url: str, server: Server) -> Server | None:
+    """Return the replica that an address names for reading; None: none.
+
+    Raises:
+        InvalidInput: it is malformed.
+    """
+    beside = parse(url).options.get("replica_url")
+    return None if beside is None else server.beside(parse(beside).parameters)
 
 
 def schema_of(url: str) -> int:
@@ -121,14 +134,15 @@ def inspect(url: str, *, held_seconds: float = 30.0) -> Inspection:
         SchemaMismatch: a newer program has migrated it.
     """
     server = server_of(url)
+    replica = replica_of(url, server)
     try:
         with closing(_plainly(server)) as session:
-            return _inspect(server, session, held_seconds)
+            return _inspect(server, replica, session, held_seconds)
     except DRIVER_ERRORS as error:
         raise translate(error, server.where) from error
 
 
-def _inspect(server: Server, session: Session, held_seconds: float) -> Inspection:
+def _inspect(server: Server, replica: Server | None, session: Session, held_seconds: float) -> Inspection:
     queries = statements(server.schema, "inspection")
 
     def ask(name: str, *values: object) -> list[Any]:
@@ -162,6 +176,7 @@ def _inspect(server: Server, session: Session, held_seconds: float) -> Inspectio
         epoch_is_behind=ask("epoch_is_behind")[0][0],
         holders=tuple(map(described, ask("transactions", held_seconds))),
         oldest_database=ask("oldest_database")[0][0],
+        replica=None if replica is None or in_recovery else look_at(replica, session),
     )
 
 

@@ -7,6 +7,7 @@ how far its log had got; the replica is asked again once it has replayed that fa
 
 from __future__ import annotations
 
+import logging
 import time
 from threading import Lock
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from ledger.errors import StoreBusy, StoreUnavailable
 from ledger.stores.postgres.pool import Pool
 from ledger.stores.postgres.session import Session
+
+log = logging.getLogger("ledger")
 
 REST_SECONDS = 5.0
 """How long a replica that failed is left alone."""
@@ -31,6 +34,8 @@ class Reads:
         self._noted = self._write, 0
         """Which write a read on the primary came after, and how far the log had got by then."""
         self._rests_until = 0.0
+        self._told: object = None
+        """The reason that was logged for reading nothing on the replica; None once it has answered."""
 
     def wrote(self) -> None:
         """Note that this store has written, or was told of what others have."""
@@ -71,18 +76,28 @@ class Reads:
 
         try:
             found = replica.use(step)
-        except StoreUnavailable:
+        except StoreUnavailable as error:
             self._rests_until = time.monotonic() + REST_SECONDS
+            self._tell(error)
             return None
         except StoreBusy:
             # All its connections are in use, or what was read had to make way for what is replayed.
             return None
         if found is None:
             return None
+        self._told = None
         rows, replayed = found
         if marks:
             self._note(write, replayed)
         return rows
+
+    def _tell(self, error: StoreUnavailable) -> None:
+        """Log once why the replica is of no use, so that one that never was is not paid for in vain."""
+        with self._lock:
+            reason = error.data["reason"]
+            told, self._told = self._told, reason
+        if reason not in {told, "closed"}:
+            log.warning("the primary answers for the replica: %s", error)
 
     def _fetch_on_primary(self, write: object, name: str, values: tuple[object, ...]) -> list[Any]:
         def step(session: Session) -> tuple[list[Any], int]:

@@ -20,6 +20,9 @@ from ledger.stores.postgres.template import DEFAULT_SCHEMA, statements
 Connect = Callable[[Mapping[str, Any]], psycopg.Connection[Any]]
 """Open a connection by libpq's parameters."""
 
+Origin = tuple[int, int]
+"""The identifier of a server and the number of a database in it; its replicas have the same."""
+
 OLDEST_VERSION = 140_000
 
 
@@ -112,23 +115,22 @@ class Server:
         """Open a connection for reading."""
         return self._checked(writes=False)
 
-    def replica(self) -> Session:
-        """Open a connection for reading to a replica.
+    def replica(self, origin: Origin) -> Session:
+        """Open a connection for reading to a replica of a database.
 
         Raises:
-            StoreUnavailable: `not_a_replica`, as one that was promoted.
+            StoreUnavailable: `not_a_replica`, as one that was promoted, or one of another database.
         """
-        session = self.reader()
-        if not session.fetch("server")[0][-1]:
-            session.close()
-            raise unavailable(self.where, "not_a_replica", "this server is no replica, or none any more")
-        return session
+        return self._checked(writes=False, origin=origin)
 
-    def _checked(self, *, writes: bool) -> Session:
+    def _checked(self, *, writes: bool, origin: Origin | None = None) -> Session:
         session = self.unchecked()
         whole = False
         try:
-            self._check(session, writes=writes)
+            facts = self._check(session, writes=writes)
+            if origin is not None:
+                # Before entering, which may write where it is no replica.
+                self._check_replica(session, facts, origin)
             self._enter(session)
             whole = True
         except DRIVER_ERRORS as error:
@@ -203,6 +205,13 @@ class Server:
                     where=self.where,
                 )
         return facts
+
+    def _check_replica(self, session: Session, facts: Facts, origin: Origin) -> None:
+        if not facts.in_recovery:
+            raise unavailable(self.where, "not_a_replica", "this server is no replica, or none any more")
+        if session.fetch("identity")[0] != origin:
+            advice = "this is a replica, but not of the database that the address names"
+            raise unavailable(self.where, "not_a_replica", advice)
 
     def _enter(self, session: Session) -> None:
         """Keep the global order rising where the ledger came from another server, if this role may.

@@ -33,7 +33,7 @@ from ledger.stores.postgres.holders import holders_of_transaction
 from ledger.stores.postgres.plans import check_size
 from ledger.stores.postgres.pool import Pool
 from ledger.stores.postgres.reads import Reads
-from ledger.stores.postgres.server import Connect, Server
+from ledger.stores.postgres.server import Connect, Origin, Server
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.stall import Progress, Stall
 from ledger.stores.postgres.storage import PostgresStorage
@@ -106,7 +106,10 @@ class PostgresStore:
         self._in_use = False
         self._paused: list[Pool | Writer] = []
         self._server.prepare(create=create)
+        self._origin: Origin = 0, 0
         self._start()
+        if self._replica is not None:
+            self._origin = self._fetch("identity")[0]
         forks.watch(self)
 
     def append(self, append: Append) -> Appended:
@@ -331,7 +334,8 @@ class PostgresStore:
         if self._replica is not None:
             # Without patience: the primary can answer as well.
             where, limit = self._replica.where, self._max_readers
-            replica = Pool(self._replica.replica, where, limit=limit, patience_seconds=0)
+            beside = self._replica
+            replica = Pool(lambda: beside.replica(self._origin), where, limit=limit, patience_seconds=0)
         self._pools = [pool for pool in (self._readers, self._side, replica) if pool is not None]
         self._reads = Reads(self._readers, replica)
         self._wakeup = Wakeup(self._poll_seconds)

@@ -454,6 +454,15 @@ SELECT {schema}.raise_epoch()
 -- How far the log has got: all that this session has been shown lies before it.
 SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint
 
+-- name: identity
+-- Which database this is: a replica has the identity of its primary's, and a copy that lives on has it not.
+SELECT system_identifier, (SELECT oid::bigint FROM pg_database WHERE datname = current_database())
+FROM pg_control_system()
+
+-- name: shown
+-- How many seconds ago a replica's last commit was made on its primary.
+SELECT coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 0)::double precision
+
 -- name: replayed
 -- How far a replica has come in the log of its primary.
 SELECT (pg_last_wal_replay_lsn() - '0/0')::bigint

@@ -293,6 +293,9 @@ class Ledger:
     ) -> Iterator[Record]:
         """Yield every record of the tenant in the global order, exactly once, runs and sources alike.
 
+        On PostgreSQL a record is shown once nothing that began earlier can still come before it. Without
+        `live` the iteration may therefore end before the last append; the next one goes on from there.
+
         Args:
             after: `global_position` of the last record that was dealt with.
             live: wait for more instead of ending; closing the ledger ends it.
@@ -300,6 +303,8 @@ class Ledger:
 
         Raises:
             InvalidInput: `after` lies behind the end of the ledger, as after a restore from a backup.
+            StoreBusy: with `live`, somebody's open transaction has held records back for long (PostgreSQL, 30 s);
+                `holders` names who. Go on from the last record once it has ended.
         """
         begin(self._edge, after)
         return follow(self._edge, after, live=live, idle_seconds=idle_seconds)

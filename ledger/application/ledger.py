@@ -303,8 +303,8 @@ class Ledger:
 
         Raises:
             InvalidInput: `after` lies behind the end of the ledger, as after a restore from a backup.
-            StoreBusy: with `live`, somebody's open transaction has held records back for long (PostgreSQL, 30 s);
-                `holders` names who. Go on from the last record once it has ended.
+            StoreBusy: with `live`, somebody's open transaction has held records back for long (on PostgreSQL,
+                30 s); `holders` names who. Go on from the last record once it has ended.
         """
         begin(self._edge, after)
         return follow(self._edge, after, live=live, idle_seconds=idle_seconds)

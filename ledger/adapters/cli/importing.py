@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,7 +23,8 @@ FILE holds chat-completions transcripts: JSON Lines, one conversation a line, or
 message becomes a source, its list items accepted constraints, the first user message the goal; nothing is
 guessed that a transcript does not say. The same file again adds nothing, a grown one adds the rest. What
 tells an imported run differently is refused; what cannot be read is reported with its line, and the rest
-goes in.
+goes in. The source that a system message became is named: `log --source` and `verify source:ID` take that id.
+After Ctrl-C the same import again adds the rest.
 
 --tools names a JSON file that says how each tool behaves toward the outside; one it does not name is taken
 for one that can be neither asked nor repeated.
@@ -38,6 +39,10 @@ Examples:
   intent-ledger import chats.jsonl
   intent-ledger import chats.jsonl --tools tools.json --actor human:kim
 """
+
+
+_MOST = 10
+"""Documents named as text; JSON holds all of them."""
 
 
 def import_file(
@@ -55,7 +60,7 @@ def import_file(
     """Turn recorded chats into runs."""
     from ledger.adapters.cli.opening import open_for_writing, settings_of
     from ledger.adapters.cli.screen import Screen
-    from ledger.adapters.transcripts import Tools, import_transcripts
+    from ledger.adapters.transcripts import ImportInterrupted, Tools, import_transcripts
 
     # Looked at first: what is not there must not leave an empty ledger behind.
     for path in (file, *([] if tools is None else [tools])):
@@ -63,23 +68,37 @@ def import_file(
     declared = None if tools is None else Tools.read(tools)
     screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
-    with open_for_writing(settings) as opened, _bar(screen, file.name) as progress:
-        report = import_transcripts(opened, file, tools=declared, progress=progress)
+    try:
+        with open_for_writing(settings) as opened, _bar(screen, file.name) as progress:
+            report = import_transcripts(opened, file, tools=declared, progress=progress)
+    except ImportInterrupted as stop:
+        screen.fail("interrupted", _interrupted(stop.report), _summary(stop.report))
+        raise typer.Exit(Exit.INTERRUPTED) from None
     if as_json:
-        screen.document(
-            {
-                **report.counts,
-                "events": report.events,
-                "sources": report.sources,
-                "transcripts": [
-                    {name: value for name, value in asdict(row).items() if value is not None}
-                    for row in report.rows
-                ],
-            }
-        )
+        rows = [
+            {name: value for name, value in asdict(row).items() if value is not None} for row in report.rows
+        ]
+        screen.document({**_summary(report), "transcripts": rows})
     else:
         _show(screen, report)
     raise typer.Exit(Exit.BAD_NEWS if report.refused or report.broken else Exit.FINE)
+
+
+def _summary(report: ImportReport) -> dict[str, Any]:
+    return {
+        **{str(verdict): count for verdict, count in report.counts.items()},
+        "events": report.events,
+        "sources": report.sources,
+        "documents": list(report.documents),
+    }
+
+
+def _interrupted(report: ImportReport) -> str:
+    from ledger.adapters.cli.words import counted
+
+    touched = sum(row.events > 0 for row in report.rows)
+    added = f"{counted(report.events, 'event')} of {counted(touched, 'transcript')}"
+    return f"interrupted: {added} added; the same import again adds the rest"
 
 
 @contextmanager
@@ -113,6 +132,10 @@ def _show(screen: Screen, report: ImportReport) -> None:
     )
     if report.sources:
         screen.line(f"{counted(report.sources, 'document')} published as a source of constraints")
+    for document in report.documents[:_MOST]:
+        screen.line(f"constraints come from {document}")
+    if len(report.documents) > _MOST:
+        screen.line(f"and from {len(report.documents) - _MOST:,} more; --json lists all")
     for row in report.rows:
         if row.problem is not None:
             _show_problem(screen, row)

@@ -20,7 +20,8 @@ HELP = """List runs: their status, what they owe, their goal.
 
 Every filter that is given must match. Runs come by id, a page at a time; the next page begins --after the
 last id of this one (with --json: `next`). A run whose record is not what was written is named, whatever was
-asked for, and the others are listed; the exit code is then 1.
+asked for, and the others are listed; the exit code is then 1. Sources are no runs: `import` names those it
+publishes, `contract RUN` those a run accepted something from.
 
 \b
 Examples:

@@ -8,7 +8,7 @@ by side each event is written by one; the other sees it, compares again, and goe
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,7 +17,7 @@ from ledger.adapters.transcripts.documents import Document
 from ledger.adapters.transcripts.facts import Fact, Facts, facts_of, relying
 from ledger.adapters.transcripts.matching import LABEL, Standing, follow, next_facts
 from ledger.adapters.transcripts.reading import Entry, Input, open_input, read_entries
-from ledger.adapters.transcripts.report import ImportedRun, ImportReport, Verdict, shown
+from ledger.adapters.transcripts.report import ImportedRun, ImportInterrupted, ImportReport, Verdict, shown
 from ledger.adapters.transcripts.tools import Tools
 from ledger.application.ledger import Ledger
 from ledger.errors import GuardMoved, InvalidInput, NotFound, PositionConflict, Refused, RunNotFound
@@ -60,13 +60,18 @@ def import_transcripts(
     Raises:
         InvalidInput: the file or the tools file cannot be read. What is wrong with single transcripts, or at
             odds with what is stored, is in the report instead.
+        ImportInterrupted: somebody pressed Ctrl-C; it holds the report of what is in.
     """
     source = open_input(path_or_lines)
     declared = tools if isinstance(tools, Tools) else Tools(tools={}) if tools is None else Tools.read(tools)
     importing = _Import(ledger, declared, actor or ledger.actor, source, progress or _silently)
-    rows = [importing.take(entry) for entry in read_entries(source)]
+    try:
+        for entry in read_entries(source):
+            importing.take(entry)
+    except KeyboardInterrupt:
+        raise ImportInterrupted(importing.report) from None
     importing.tell_end()
-    return ImportReport(tuple(rows), importing.published)
+    return importing.report
 
 
 def _silently(done: int, total: int) -> None:
@@ -80,7 +85,10 @@ class _Import:
     """One file on its way into a ledger."""
 
     def __init__(self, ledger: Ledger, tools: Tools, actor: Actor, source: Input, progress: Progress) -> None:
-        self.published = 0
+        self._published = 0
+        self._rows: list[ImportedRun] = []
+        self._part: ImportedRun | None = None
+        self._documents: dict[str, None] = {}
         self._ledger, self._tools, self._actor = ledger, tools, actor
         self._source, self._progress = source, progress
         self._done = 0
@@ -88,12 +96,22 @@ class _Import:
         name = os.fsencode(source.name).decode("utf-8", "backslashreplace")
         self._labels = {LABEL: name[:1000]}
 
+    @property
+    def report(self) -> ImportReport:
+        """What became of what was taken, and of what an interrupt left in part."""
+        rows = self._rows if self._part is None else [*self._rows, self._part]
+        return ImportReport(tuple(rows), self._published, tuple(self._documents))
+
     def tell_end(self) -> None:
         """Say that all is done."""
         self._progress(self._source.total or self._done, self._source.total or self._done)
 
-    def take(self, entry: Entry) -> ImportedRun:
+    def take(self, entry: Entry) -> None:
         """Import what stands in one place of the file."""
+        self._rows.append(self._taken(entry))
+        self._part = None
+
+    def _taken(self, entry: Entry) -> ImportedRun:
         began, self._done = self._done, entry.done
         run = None
         try:
@@ -130,6 +148,7 @@ class _Import:
                 return ImportedRun(line, "refused", facts.run, events, **odds._asdict())
             missing = next_facts(standing, facts, most=CHUNK_EVENTS, most_bytes=CHUNK_BYTES)
             if not missing:
+                self._documents.update(dict.fromkeys(_sources(facts)))
                 return ImportedRun(line, verdict, facts.run, events)
             try:
                 written = self._append(facts, standing, missing)
@@ -142,6 +161,7 @@ class _Import:
             if verdict == "unchanged":
                 verdict = "grown" if standing.position else "added"
             events, lost = events + len(written), 0
+            self._part = ImportedRun(line, verdict, facts.run, events)
             standing = follow(standing, written, facts.told)
 
     def _look(self, facts: Facts, standing: Standing) -> Standing:
@@ -188,7 +208,7 @@ class _Import:
             # The source has owners who do not let us, or published otherwise meanwhile: what the run accepted
             # is a fact all the same, only claimed.
             return handle.state
-        self.published += not stated.repeated
+        self._published += not stated.repeated
         return handle.state
 
     def _content(self, digest: str) -> str:
@@ -196,6 +216,13 @@ class _Import:
             return self._ledger.blob(digest).decode()
         except NotFound:
             return f"content {digest}, which has expired"
+
+
+def _sources(facts: Facts) -> Iterator[str]:
+    """List the sources that the constraints of a transcript come from."""
+    for fact in facts.told:
+        if isinstance(fact.event, ConstraintAccepted) and fact.event.source is not None:
+            yield fact.event.source.stream
 
 
 def _run_id(given: str | None, place: str) -> str:

@@ -46,6 +46,8 @@ class ImportReport:
     rows: tuple[ImportedRun, ...]
     sources: int = 0
     """Documents that were published for the first time."""
+    documents: tuple[str, ...] = ()
+    """Ids of the sources, `document:…`, that the transcripts' documents are, whether new or known."""
 
     @property
     def events(self) -> int:
@@ -82,6 +84,17 @@ class ImportReport:
     def broken(self) -> int:
         """Transcripts that could not be read."""
         return self.counts["broken"]
+
+
+class ImportInterrupted(KeyboardInterrupt):
+    """An import was interrupted; `report` holds what was added until then. The same import adds the rest.
+
+    An append that was on its way may be stored without being counted.
+    """
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__()
+        self.report = report
 
 
 def shown(text: str) -> str:

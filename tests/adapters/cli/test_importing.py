@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ledger.adapters.transcripts import sample_path, sample_tools_path
+from ledger import Ledger
+from ledger.adapters.transcripts import importing, sample_path, sample_tools_path
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Call
 
@@ -70,6 +72,96 @@ def test_the_samples_of_the_product_come_in_whole(call: Call, tmp_path: Path) ->
     assert answer.code == 0
     assert answer.document["added"] > 1
     assert answer.document["sources"] >= 1
+
+
+RULES = "# Desk rules\n\n- Never promise a room\n- Ask for the name\n"
+
+
+@pytest.fixture
+def ruled(tmp_path: Path) -> Path:
+    messages = [{"role": "system", "content": RULES}, {"role": "user", "content": "Hello"}]
+    path = tmp_path / "ruled.jsonl"
+    path.write_text("".join(json.dumps({"id": f"r{n}", "messages": messages}) + "\n" for n in (1, 2)))
+    return path
+
+
+def test_the_source_of_a_document_is_named_so_that_it_can_be_asked_for(
+    call: Call, ruled: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "new.db"
+    first = call("import", ruled, "--ledger", path)
+    again = call("import", ruled, "--ledger", path, "--json").document
+    (id,) = again["documents"]
+    assert (again["unchanged"], again["sources"]) == (2, 0)
+    assert f"constraints come from {id}" in first.out.splitlines()
+    assert call("verify", f"source:{id}", "--ledger", path).code == 0
+    assert "Never promise a room" in call("log", "--source", id, "--ledger", path).out
+
+
+def test_of_very_many_sources_some_are_named_as_text_and_all_as_json(call: Call, tmp_path: Path) -> None:
+    chats, path = tmp_path / "chats.jsonl", tmp_path / "new.db"
+    chats.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "messages": [
+                        {"role": "system", "content": f"- Rule {n}"},
+                        {"role": "user", "content": "Hello"},
+                    ]
+                }
+            )
+            + "\n"
+            for n in range(12)
+        )
+    )
+    answer = call("import", chats, "--ledger", path)
+    assert answer.out.count("constraints come from document:") == 10
+    assert "and from 2 more; --json lists all" in answer.out
+    assert len(set(call("import", chats, "--ledger", path, "--json").document["documents"])) == 12
+
+
+def interrupt_after(monkeypatch: pytest.MonkeyPatch, appends: int) -> None:
+    """Press Ctrl-C when so many appends were made."""
+    append = Ledger.import_events
+    left = iter(range(appends))
+
+    def appended(ledger: Ledger, *given: Any, **named: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return append(ledger, *given, **named)
+
+    monkeypatch.setattr(Ledger, "import_events", appended)
+
+
+def test_an_interrupt_says_how_much_is_in_and_the_same_again_adds_the_rest(
+    call: Call, chats: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "new.db"
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 1)
+        answer = call("import", chats, "--ledger", path)
+    stored = len(call("log", "c1", "--ledger", path, "--json").out.splitlines())
+    assert (answer.code, answer.out) == (130, "")
+    added = f"{stored} events of 1 transcript added"
+    assert answer.err == f"intent-ledger: interrupted: {added}; the same import again adds the rest\n"
+    rest = call("import", chats, "--ledger", path, "--json").document
+    assert counts(rest) == {"added": 1, "unchanged": 1}
+
+
+def test_an_interrupt_is_an_object_for_programs_also_in_the_middle_of_a_run(
+    call: Call, chats: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "new.db"
+    monkeypatch.setattr(importing, "CHUNK_EVENTS", 1)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 1)
+        answer = call("import", chats, "--ledger", path, "--json")
+    stored = len(call("log", "c1", "--ledger", path, "--json").out.splitlines())
+    assert (answer.code, answer.out) == (130, "")
+    assert answer.error["code"] == "interrupted"
+    assert answer.error["data"]["events"] == stored > 0
+    assert counts(answer.error["data"]) == {"added": 1}
+    assert counts(call("import", chats, "--ledger", path, "--json").document) == {"added": 1, "grown": 1}
 
 
 def test_the_actor_is_who_writes(call: Call, chats: Path, tmp_path: Path) -> None:

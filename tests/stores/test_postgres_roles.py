@@ -74,14 +74,31 @@ def test_a_role_that_logs_in_is_nobodys_owner(postgres: Cluster, fresh_database:
         assert found.fetchall() == [(f"{prefix}_owner",)]
 
 
-@pytest.mark.parametrize("prefix", ["", "x" * 51, "a\0b"])
-def test_names_that_postgresql_would_cut_are_refused(prefix: str) -> None:
+@pytest.mark.parametrize(
+    "prefix", ["", "x" * 51, "a\0b", "Bad Name;", "Shop", "my-app", "7up", "pg", "pg_mine"]
+)
+def test_names_that_postgresql_would_cut_or_that_need_quotes_or_are_its_own_are_refused(prefix: str) -> None:
     with pytest.raises(InvalidInput):
         Roles.named(prefix)
+    assert Roles.named("x" * 50).every_tenant == "x" * 50 + "_every_tenant"
+    assert Roles.named("pgbouncer").owner == "pgbouncer_owner"
 
 
-def test_names_are_quoted(fresh_database: str) -> None:
-    odd = f"""o'dd "{secrets.token_hex(6)}" {{schema}}"""
+def test_other_roles_than_a_ledger_has_are_refused(place: Secured) -> None:
+    prefix = f"other_{secrets.token_hex(6)}"
+    with pytest.raises(InvalidInput, match=place.roles.writer):
+        set_up(server_of(place.url), Roles.named(prefix))
+    with closing(server_of(place.url).unchecked()) as session:
+        assert established(session, DEFAULT_SCHEMA) == place.roles
+        found = session.connection.execute("SELECT 1 FROM pg_roles WHERE starts_with(rolname, $1)", (prefix,))
+        assert found.fetchall() == []
+        # Whoever means it gives the schema up first.
+        session.command(f"ALTER SCHEMA {DEFAULT_SCHEMA} OWNER TO CURRENT_USER".encode())
+        assert establish(session, DEFAULT_SCHEMA, Roles.named(prefix)) == list(Roles.named(prefix))
+
+
+def test_the_name_of_the_schema_is_quoted(fresh_database: str) -> None:
+    odd = f"_0dd_{secrets.token_hex(6)}"
     url = f"{fresh_database}?schema=odd%20%22%27%7Bwriter%7D"
     assert len(set_up(server_of(url), Roles.named(odd)).created) == len(Roles._fields)
     assert set_up(server_of(url), Roles.named(odd)).created == ()

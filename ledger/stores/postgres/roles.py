@@ -39,12 +39,20 @@ class Roles(NamedTuple):
         """Return the names that begin with a prefix.
 
         Raises:
-            InvalidInput: it is empty, or makes a name too long.
+            InvalidInput: a name would be too long, need quotes wherever it is granted, or be the server's.
         """
-        roles = cls(f"{prefix}{_OWNER}", f"{prefix}_writer", f"{prefix}_reader", f"{prefix}_every_tenant")
-        if not prefix or "\0" in prefix or max(len(name.encode()) for name in roles) > LONGEST_NAME:
-            raise invalid("roles", "names of roles begin with a word of 1 to 50 bytes")
-        return roles
+        longest = LONGEST_NAME - len("_every_tenant")
+        if not re.fullmatch(rf"[a-z_][a-z0-9_]{{0,{longest - 1}}}", prefix) or f"{prefix}_".startswith("pg_"):
+            raise invalid(
+                "roles",
+                f"their names begin with 1 to {longest} lower-case letters, digits and _, not with a digit or "
+                "pg_",
+            )
+        return cls._made_of(prefix)
+
+    @classmethod
+    def _made_of(cls, prefix: str) -> Roles:
+        return cls(f"{prefix}{_OWNER}", f"{prefix}_writer", f"{prefix}_reader", f"{prefix}_every_tenant")
 
 
 def establish(session: Session, schema: str, roles: Roles) -> list[str]:
@@ -54,9 +62,19 @@ def establish(session: Session, schema: str, roles: Roles) -> list[str]:
     superuser, and can migrate later; whoever only uses the ledger should not be.
 
     Raises:
-        InvalidInput: a role of that name can log in, so it is somebody else's.
+        InvalidInput: a role of that name can log in, so it is somebody else's; or the ledger has other roles,
+            whose members would be left without it.
         psycopg.Error: this role may not create roles, or does not own the schema.
     """
+    present = established(session, schema)
+    if present is not None and present != roles:
+        beginning = present.owner.removesuffix(_OWNER)
+        to = Identifier(schema).as_string()
+        raise invalid(
+            "roles",
+            f"this ledger has the roles {', '.join(present)}: name {beginning!r}, or give it up first with "
+            f"ALTER SCHEMA {to} OWNER TO a login",
+        )
     session.command(b"BEGIN")
     try:
         created = [name for name in roles if _create(session, name)]
@@ -91,7 +109,7 @@ def established(session: Session, schema: str) -> Roles | None:
     ).fetchone()
     if found is None or not found[0].endswith(_OWNER) or found[0] == _OWNER:
         return None
-    return Roles.named(found[0].removesuffix(_OWNER))
+    return Roles._made_of(found[0].removesuffix(_OWNER))
 
 
 def _create(session: Session, name: str) -> bool:

@@ -17,7 +17,10 @@ from ledger.application.statements import Context, Doubt, Stated, Statement
 from ledger.canonical import invalid
 from ledger.commands import Command
 from ledger.errors import InvalidInput, LedgerError, StoreUnavailable
+from ledger.events import Event
 from ledger.record import Record
+from ledger.run.decide import may_yield
+from ledger.values import Source
 
 
 def about(run: str, records: Sequence[Record]) -> Doubt:
@@ -32,6 +35,31 @@ def named(error: LedgerError) -> tuple[Doubt, ...]:
         return ()
     tries = ({"after": data["after"], "events": data["events"]}, *data.get("earlier", ()))
     return tuple(Doubt(data["run"], one["after"], tuple(one["events"])) for one in tries)
+
+
+def is_from(command: Command, events: Sequence[Event]) -> bool:
+    """Tell whether stored events are what a command comes to: of its kinds, the first with its words."""
+    yielded = may_yield(type(command))
+    return all(type(event) in yielded for event in events) and _says(events[0], command)
+
+
+def _says(event: Event, command: Command) -> bool:
+    said, stands = command.__dict__, event.__dict__
+    return all(
+        _is_left_open(name, said[name]) or _same(said[name], stands[name])
+        for name in said.keys() & stands.keys()
+    )
+
+
+def _is_left_open(name: str, said: object) -> bool:
+    """Whether the ledger fills in what was not said: nobody who accepts is whoever writes."""
+    return name == "accepted_by" and said is None
+
+
+def _same(said: object, stands: object) -> bool:
+    if isinstance(said, Source) and isinstance(stands, Source) and said.revision is None:
+        stands = stands.with_fields({"revision": None})  # the present one was filled in
+    return said == stands
 
 
 def naming(error: LedgerError, doubts: Sequence[Doubt]) -> LedgerError:

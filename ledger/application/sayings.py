@@ -82,6 +82,7 @@ class RunSayings(ABC, Generic[R]):
             Refused: a rule said no; the class says which.
             PositionConflict: the run does not stand at `expected`, or races were lost too often.
             Superseded: the run was resumed elsewhere.
+            InvalidInput: `again` is of another run, or what its try stored is of another command.
             StoreUnavailable: whether it was stored is not known; hand the error in as `again`. The same words
                 said next by the same thread (or task) are taken for that repeat too.
         """

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Generic, TypeVar
 
-from ledger.application.doubts import about, naming
+from ledger.application.doubts import about, is_from, naming
 from ledger.application.drafts import Draft
 from ledger.application.edge import Edge
 from ledger.application.kind import Found, Kind, Seen
@@ -15,6 +15,7 @@ from ledger.application.rows import chained, decoded
 from ledger.application.snapshots import Saving
 from ledger.application.statements import Context, Stated, Statement
 from ledger.application.steps import Call, Send, Steps
+from ledger.canonical import invalid
 from ledger.errors import LedgerError, PositionConflict, StoreUnavailable
 from ledger.events import Event
 from ledger.record import Record, event_id
@@ -168,11 +169,20 @@ class Tip(Generic[S]):
                     if after + len(doubt.ids) > self.position:
                         yield from self.look()
                     records = tuple(decoded(row) for row in rows[: len(doubt.ids)])
+                    self._refuse_others(statement, records)
                     return Stated(records[-1].position, records)
             if rows:
                 # Others stand in its place: it was not stored and never will be.
                 statement.doubts = tuple(doubt for doubt in statement.doubts if doubt.after != after)
         return None
+
+    def _refuse_others(self, statement: Statement, records: tuple[Record, ...]) -> None:
+        """Refuse to tell what somebody sent with another command as what this one came to."""
+        assert statement.command is not None
+        if not is_from(statement.command, [record.event for record in records]):
+            statement.doubts = ()  # none of them is of this command
+            reason = f"that error is of another command: it stored {records[0].name} at {records[0].position}"
+            raise invalid("again", reason)
 
     def _at(self, after: int, upto: int) -> list[StoredRow]:
         return self.edge.store.read(self.edge.tenant, self.name, after=after, upto=upto)

@@ -87,6 +87,7 @@ SPOILT = {
     "table heads: row-level security": "ALTER TABLE {s}.heads DISABLE ROW LEVEL SECURITY",
     "policy events_order": "DROP POLICY events_order ON {s}.events",
     "policy events_tenant": "ALTER POLICY events_tenant ON {s}.events USING (true)",
+    "policy heads_stored": "ALTER POLICY heads_stored ON {s}.heads WITH CHECK (true)",
     "policy mine: not the ledger's": "CREATE POLICY mine ON {s}.events USING (true)",
     "index events_claim": "DROP INDEX {s}.events_claim",
     "constraint events_gid": "ALTER TABLE {s}.events DROP CONSTRAINT events_gid",

@@ -66,7 +66,12 @@ ATTEMPTS = HISTORY | {
     "head back": "UPDATE {s}.heads SET position = 1",
     "head of another stream": "UPDATE {s}.heads SET stream = 'other'",
     "no head": "DELETE FROM {s}.heads",
+    "head ahead": "UPDATE {s}.heads SET position = 3",
+    "head far ahead": "UPDATE {s}.heads SET position = 9000000000000000000",
     "head from nowhere": "INSERT INTO {s}.heads VALUES ('acme', '$source:policy:other', 7)",
+    "head before what is stored": "INSERT INTO {s}.heads VALUES ('acme', 'run', 0)",
+    "head in the middle": "INSERT INTO {s}.heads VALUES ('acme', 'run', 1)",
+    "head by the end of another tenant": "INSERT INTO {s}.heads VALUES ('other', 'run', 2)",
     "head replaced": "INSERT INTO {s}.heads VALUES ('acme', '$source:policy:refunds', 0) "
     "ON CONFLICT (tenant, stream) DO UPDATE SET position = excluded.position",
     "other content": "UPDATE {s}.blobs SET content = ''",
@@ -137,6 +142,22 @@ def test_every_attempt_of_a_writer_to_alter_history_is_refused(place: Secured) -
 )
 def test_a_writer_cannot_take_what_is_taken_or_load_rows(place: Secured, statement: str, answer: str) -> None:
     assert attempt(place.writer(), statement, place) == answer
+
+
+def test_a_head_that_was_lost_is_opened_where_its_stream_ends(postgres: Cluster) -> None:
+    own = secured(postgres)
+    writer = own.writer()
+    with closing(PostgresStore(writer)) as store:
+        first = part(SOURCE, "s1")
+        store.append(one(first))
+        with psycopg.connect(own.url) as connection:
+            connection.execute(f"DELETE FROM {DEFAULT_SCHEMA}.heads")
+        for wrong in (0, 2, 9 * 10**18):
+            insert = f"INSERT INTO {{s}}.heads VALUES ('{TENANT}', '{SOURCE}', {wrong})"
+            assert attempt(writer, insert, own) == DENIED
+        assert store.open_head(TENANT, SOURCE) == 1
+        store.append(one(part(SOURCE, "s2", after=first)))
+        assert store.source_heads(TENANT) == {SOURCE: 2}
 
 
 def test_a_reader_can_write_nothing(place: Secured) -> None:

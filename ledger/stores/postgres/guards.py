@@ -70,15 +70,18 @@ def hiding(session: Session, queries: Mapping[str, str], version: int, schema: s
     """List the policies that may keep rows from who reads: those of another kind than the migrations make."""
     made = expected(version, schema).policies
     found = _policies_found(session.connection.execute(queries["policies"], (schema,)).fetchall(), schema)
-    missing = [
-        f"policy {name} is missing" for name in made if name not in found and made[name].command in "r*"
-    ]
+    missing = [f"policy {name} is missing" for name in made if name not in found and _hides(made[name])]
     others = [
         f"policy {name} is not the ledger's"
         for name, policy in found.items()
-        if policy != made.get(name) and policy.command in "r*"
+        if policy != made.get(name) and _hides(policy)
     ]
     return tuple(sorted(missing + others))
+
+
+def _hides(policy: Policy) -> bool:
+    """Tell whether a policy decides what is read; one that has only a check decides what is written."""
+    return policy.command in "r*" and policy.using is not None
 
 
 def altered(session: Session, queries: Mapping[str, str], version: int, schema: str) -> tuple[str, ...]:
@@ -171,7 +174,8 @@ def _policies_found(rows: Iterable[tuple[Any, ...]], schema: str) -> dict[str, P
 
 def _condition(text: str) -> str:
     """Leave out what PostgreSQL adds when it writes a condition back: types, names, brackets."""
-    text = re.sub(r"::(?:text|oid|bigint)\b| AS array_agg\b|(?<![\w.])(?:members|epoch)\.(?=\w)", "", text)
+    added = r'::(?:text|oid|bigint)\b| AS (?:array_agg|"coalesce")(?!\w)|(?<![\w.])(?:members|epoch)\.(?=\w)'
+    text = re.sub(added, "", text)
     # What stands between quotes is left as it is: a space there is another value.
     words = re.findall(r"'(?:[^']|'')*'|\w+|[^\s()\"]", text)
     return " ".join(word if word.startswith("'") else word.lower() for word in words)

@@ -79,8 +79,15 @@ CREATE POLICY heads_tenant ON {schema}.heads USING (
     && ARRAY['', tenant]
 );
 
--- A head begins at 0 and is moved by the appends to its stream.
-CREATE POLICY heads_begin ON {schema}.heads AS RESTRICTIVE FOR INSERT WITH CHECK (position = 0);
+-- A head says where its stream ends, and nothing else: one that says more would refuse for ever whatever relies on
+-- the source, and its withdrawals too, for it does not go back.
+CREATE POLICY heads_stored ON {schema}.heads AS RESTRICTIVE WITH CHECK (
+    position = (
+        SELECT coalesce(max(events.position), 0)
+        FROM {schema}.events
+        WHERE events.tenant = heads.tenant AND events.run = heads.stream
+    )
+);
 
 ALTER TABLE {schema}.snapshots ENABLE ROW LEVEL SECURITY;
 ALTER TABLE {schema}.snapshots FORCE ROW LEVEL SECURITY;

@@ -229,8 +229,11 @@ FROM {schema}.events
 WHERE tenant = $1 AND claim = $2
 
 -- name: open_head
+-- At 0, or where the stream ends, should its head have been lost.
 INSERT INTO {schema}.heads (tenant, stream, position)
-VALUES ($1, $2, 0)
+SELECT $1::text, $2::text, coalesce(max(position), 0)
+FROM {schema}.events
+WHERE tenant = $1::text AND run = $2::text
 ON CONFLICT DO NOTHING
 
 -- name: move_head

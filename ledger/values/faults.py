@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -38,11 +37,13 @@ def no_such(what: str, name: str, known: Iterable[str], *, prefix: str = "") -> 
 
     `prefix` is what all of their names begin with: it makes none of them likelier, so it is told apart.
     """
+    import difflib  # whoever says nothing wrong need not wait for it
+
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {prefix}{near[0]}?" if near else f"known are {', '.join(prefix + n for n in names)}"
     return f"no such {what}; {hint}" if names else f"no such {what}"
 
 
-_MEMBER = re.compile(r"<\w+\.\w+: ('[^']*')>")
 # How Python writes a member of an enumeration.
+_MEMBER = re.compile(r"<\w+\.\w+: ('[^']*')>")

@@ -127,7 +127,11 @@ def _sessions(seen: Inspection) -> Iterator[Check]:
             )
             yield Check(name, "note", "none", advice)
     if settings["idle_in_transaction_session_timeout"] == "0":
-        advice = "a transaction that any program of this role leaves open holds followers back for ever"
+        role = Identifier(seen.rights.role).as_string()
+        advice = (
+            "a transaction that any program of this role leaves open holds followers back for ever: "
+            f"ALTER ROLE {role} SET idle_in_transaction_session_timeout = '60s'"
+        )
         yield Check("idle_in_transaction_session_timeout", "note", "none", advice)
     else:
         yield Check("idle_in_transaction_session_timeout", "ok", "set")

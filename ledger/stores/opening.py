@@ -104,6 +104,6 @@ def _postgres_store() -> type[PostgresStore]:
     try:
         from ledger.stores.postgres.store import PostgresStore
     except ImportError as error:
-        advice = "PostgreSQL needs its driver: install intent-ledger[postgres]"
+        advice = "PostgreSQL needs its driver: pip install '.[postgres]' in a checkout"
         raise invalid("url", f"{advice} ({error})") from error
     return PostgresStore

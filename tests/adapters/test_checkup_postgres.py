@@ -196,6 +196,15 @@ def test_what_a_role_may_do_is_told(place: Secured) -> None:
     assert superuser["tenants"].state == "note"
 
 
+def test_a_note_about_forgotten_transactions_says_what_to_do(place: Secured) -> None:
+    login = place.writer()
+    told = look(login)["idle_in_transaction_session_timeout"]
+    role, _, statement = told.advice.partition("ALTER ROLE ")[2].partition(" ")
+    assert told.state == "note"
+    execute(place.url, f"ALTER ROLE {role} {statement}")
+    assert look(login)["idle_in_transaction_session_timeout"].state == "ok"
+
+
 def test_a_role_that_may_not_look_is_told_so(place: Secured) -> None:
     with pytest.raises(StoreUnavailable) as told:
         look(place.login())

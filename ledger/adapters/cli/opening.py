@@ -67,7 +67,9 @@ def open_for_reading(settings: Settings) -> Ledger:
         where, found = _schema_of_server(settings.url)
         if found == 0:
             raise StoreUnavailable(
-                f"{where} holds no ledger: name another with --ledger", reason="empty", where=where
+                f"{where} holds no ledger: name another with --ledger, or make one: intent-ledger migrate",
+                reason="empty",
+                where=where,
             )
         return open_ledger(settings.url, tenant=settings.tenant, actor=settings.writer, create=False)
     path = path_of(settings)

@@ -42,12 +42,10 @@ class Roles(NamedTuple):
             InvalidInput: a name would be too long, need quotes wherever it is granted, or be the server's.
         """
         longest = LONGEST_NAME - len("_every_tenant")
-        if not re.fullmatch(rf"[a-z_][a-z0-9_]{{0,{longest - 1}}}", prefix) or f"{prefix}_".startswith("pg_"):
-            raise invalid(
-                "roles",
-                f"their names begin with 1 to {longest} lower-case letters, digits and _, not with a digit or "
-                "pg_",
-            )
+        plain = re.fullmatch(rf"[a-z_][a-z0-9_]{{0,{longest - 1}}}", prefix)
+        if not plain or f"{prefix}_".startswith("pg_"):
+            word = f"1 to {longest} lower-case letters, digits and _, which do not begin with a digit or pg_"
+            raise invalid("roles", f"they are named after {word}")
         return cls._made_of(prefix)
 
     @classmethod

@@ -17,6 +17,7 @@ from tests.stores.secured import secured
 def test_a_ledger_is_made_migrated_and_read(call: Call, postgres: Cluster, fresh_database: str) -> None:
     answer = call("runs", "--ledger", fresh_database, "--json")
     assert (answer.code, answer.error["data"]["reason"]) == (3, "empty")
+    assert "intent-ledger migrate" in answer.error["message"]
     document = call("migrate", "--ledger", fresh_database, "--json").document
     assert (document["before"], document["after"] > 0) == (0, True)
     again = call("migrate", "--ledger", fresh_database)
@@ -41,8 +42,26 @@ def test_roles_that_cannot_be_are_refused(
 ) -> None:
     assert call("migrate", "--ledger", good, "--roles", "shop").code == 64
     assert call("migrate", "--ledger", fresh_database, "--roles", "x" * 60).code == 64
-    without_the_right = call("migrate", "--ledger", secured(postgres).writer(), "--roles", "shop", "--json")
+    place = secured(postgres)
+    other = call("migrate", "--ledger", place.migrator, "--roles", "shop", "--json")
+    assert (other.code, place.roles.owner in other.error["message"]) == (64, True)
+    same = place.roles.owner.removesuffix("_owner")
+    without_the_right = call("migrate", "--ledger", place.writer(), "--roles", same, "--json")
     assert (without_the_right.code, without_the_right.error["data"]["reason"]) == (3, "no_privilege")
+
+
+def test_a_tenant_of_others_is_not_listed_as_empty(call: Call, postgres: Cluster) -> None:
+    place = secured(postgres)
+    login = place.login(place.roles.writer, tenant="acme-corp")
+    for command in (("runs",), ("contract", "r"), ("log", "r")):
+        answer = call(*command, "--ledger", login, "--json")
+        assert (answer.code, answer.out, answer.error["data"]["reason"]) == (3, "", "no_tenant")
+    assert call("runs", "--ledger", login, "--tenant", "acme-corp").code == 0
+
+
+def test_roles_named_like_the_servers_own_are_refused(call: Call, fresh_database: str) -> None:
+    for name in ("Bad Name;", "pg"):
+        assert call("migrate", "--ledger", fresh_database, "--roles", name, "--json").code == 64
 
 
 def test_doctor_exits_with_1_where_something_is_bad(call: Call, postgres: Cluster) -> None:

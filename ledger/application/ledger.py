@@ -16,7 +16,7 @@ from ledger.application.kinds import RUN, load_contract, load_source
 from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.reading import at_time, contents_of, loaded, log, records_of
 from ledger.application.runs import Run, known
-from ledger.application.sayings import several
+from ledger.application.sayings import counting, several
 from ledger.application.shared import Shared, opening, run_id, source_id
 from ledger.application.sources import SourceHandle
 from ledger.application.statements import Context, Stated
@@ -231,8 +231,7 @@ class Ledger:
             ChainBroken: the record is not what was written.
         """
         for name, value in (("after", after), ("upto", upto), ("limit", limit)):
-            if value is not None and (type(value) is not int or value < 0):
-                raise invalid(name, f"give a whole number from 0 on, not {value!r:.50}")
+            counting(name, value)
         return log(self._edge, run_id(run), after=after, upto=upto, limit=limit)
 
     def log_source(self, source: str, *, after: int = 0) -> Iterator[Record]:
@@ -240,8 +239,9 @@ class Ledger:
 
         Raises:
             NotFound: nothing was ever published or withdrawn there.
-            InvalidInput: the id is not `kind:name`.
+            InvalidInput: the id is not `kind:name`, or `after` no position.
         """
+        counting("after", after)
         records = records_of(self._edge, PREFIX + source_id(source), after=after)
         first = next(records, None)
         if first is None and after == 0:
@@ -318,7 +318,7 @@ class Ledger:
         """
         try:
             wanted = bytes.fromhex(digest)
-        except ValueError:
+        except (TypeError, ValueError):
             raise invalid("digest", "a digest is 64 hexadecimal digits") from None
         content = contents_of(self._edge, [wanted])
         if not content:

@@ -33,6 +33,16 @@ def several(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(given)
 
 
+def counting(name: str, given: int | None) -> None:
+    """Check a position or a number of things where one is given.
+
+    Raises:
+        InvalidInput: it is no whole number, or below 0.
+    """
+    if given is not None and (type(given) is not int or given < 0):
+        raise invalid(name, f"give a whole number from 0 on, not {given!r:.50}")
+
+
 def build(kind: Callable[..., c.Command], **fields: Any) -> c.Command:
     """Build a command from what a caller gave, of whatever types.
 
@@ -88,6 +98,7 @@ class RunSayings(ABC, Generic[R]):
         """
         if not isinstance(command, c.Command):
             raise invalid("command", f"{command!r:.50} is not a command of ledger.commands")
+        counting("expected", expected)
         fit = mended(type(command), command.__dict__)
         if fit.fields is not command.__dict__:
             command = command.with_fields(fit.fields)

@@ -108,8 +108,6 @@ def run_id(run: str) -> str:
     Raises:
         InvalidInput: it is malformed, or a name of the ledger's own.
     """
-    if not isinstance(run, str):
-        raise invalid("run", f"an id is text, not {run!r:.50}")
     try:
         check_id(run)
         if run.startswith("$"):

@@ -17,7 +17,7 @@ def check_id(text: str) -> str:
     """Return an id as it is, or say what is wrong with it.
 
     Raises:
-        ValueError: empty, blank, longer than 200 characters, or holding a control character.
+        ValueError: no text, empty, blank, longer than 200 characters, or holding a control character.
     """
     return check_name(text, MAX_ID_LENGTH)
 
@@ -26,10 +26,13 @@ def check_name(text: str, longest: int) -> str:
     """Check a name as `check_id` does, with another length.
 
     Raises:
-        ValueError: empty, blank, too long, or holding a control character.
+        ValueError: no text, empty, blank, too long, or holding a control character.
     """
-    if text.isprintable() and 0 < len(text) <= longest and not text.isspace():
-        return text
+    try:
+        if text.isprintable() and 0 < len(text) <= longest and not text.isspace():
+            return text
+    except AttributeError:
+        raise ValueError(f"an id is text, not {text!r:.50}") from None
     if not text:
         raise ValueError("an id cannot be empty")
     if len(text) > longest:

@@ -26,6 +26,27 @@ NO_POSITION = "a global position is a whole number, not '5'"
         (lambda ledger: ledger.log("r", after="5"), "after", "give a whole number from 0 on, not '5'"),
         (lambda ledger: ledger.log("r", limit=-1), "limit", "give a whole number from 0 on, not -1"),
         (
+            lambda ledger: ledger.log_source("policy:x", after="5"),
+            "after",
+            "give a whole number from 0 on, not '5'",
+        ),
+        (lambda ledger: ledger.blob(7), "digest", "a digest is 64 hexadecimal digits"),
+        (
+            lambda ledger: ledger.run("r").do(MoveCursor(node="n"), expected="1"),
+            "expected",
+            "give a whole number from 0 on, not '1'",
+        ),
+        (
+            lambda ledger: ledger.run("r").do(MoveCursor(node="n"), causation=7),
+            "causation",
+            "an id is text, not 7",
+        ),
+        (
+            lambda ledger: ledger.run("r", correlation=b"c").move("n"),
+            "correlation",
+            "an id is text, not b'c'",
+        ),
+        (
             lambda ledger: ledger.runs(foo=1),
             "foo",
             "no such field; known are after, labels, limit, owner, prefix, status, thread",

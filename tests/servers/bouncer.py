@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from tests.servers.cluster import Cluster
 from tests.servers.keeper import PATIENCE_SECONDS, free_port, server_identity
+from tests.servers.waiting import until
 
 CONFIGURATION = """
 [databases]
@@ -37,12 +39,12 @@ class Bouncer:
     ) -> None:
         self._cluster = cluster
         self._folder = folder
+        self._size = size
         self.port = free_port()
         folder.mkdir()
         passwords = {cluster.user: cluster.password} | (users or {})
         (folder / "users").write_text("".join(f'"{user}" "{word}"\n' for user, word in passwords.items()))
-        configuration = CONFIGURATION.format(cluster=cluster, folder=folder, port=self.port, size=size)
-        (folder / "pgbouncer.ini").write_text(configuration)
+        self._configure(cluster)
         with (folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
                 [*_as_server(folder), _program(), str(folder / "pgbouncer.ini")],
@@ -60,10 +62,34 @@ class Bouncer:
         """Return the way through the pooler to what a URL of the cluster names."""
         return of.replace(f":{self._cluster.port}/", f":{self.port}/")
 
+    def lead_to(self, cluster: Cluster, database: str) -> None:
+        """Lead to another cluster, which has the same users, and keep the sessions of all clients.
+
+        It returns when they are led there, in this database of the first one.
+        """
+        self._configure(cluster)
+        self._process.send_signal(signal.SIGHUP)
+        with psycopg.connect(self.url(database), autocommit=True) as client:
+
+            def arrived() -> bool:
+                try:
+                    return client.execute("SELECT inet_server_port()").fetchone() == (cluster.port,)
+                except psycopg.OperationalError:
+                    if client.closed:
+                        raise
+                    return False
+
+            until(arrived, "the pooler leads to the other cluster")
+
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _configure(self, cluster: Cluster) -> None:
+        folder = self._folder
+        text = CONFIGURATION.format(cluster=cluster, folder=folder, port=self.port, size=self._size)
+        (folder / "pgbouncer.ini").write_text(text)
 
     def _wait(self) -> None:
         until = time.monotonic() + PATIENCE_SECONDS

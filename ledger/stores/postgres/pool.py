@@ -39,15 +39,22 @@ class Pool:
         """
         deadline = time.monotonic() + self._patience_seconds
         pause = 0.02
+        once_more = True
         while True:
             try:
                 return self._use_once(step, deadline)
             except StoreUnavailable as error:
-                if error.data["reason"] not in PASSING or time.monotonic() + pause > deadline:
+                reason = error.data["reason"]
+                # A connection that died while nobody used it says nothing of the server: whatever the
+                # patience, a new one is tried.
+                at_once, once_more = once_more and reason == "connection_lost", False
+                if not at_once and (reason not in PASSING or time.monotonic() + pause > deadline):
                     raise
                 # What else is idle has most likely died with it.
                 with self._condition:
                     self._drop()
+                if at_once:
+                    continue
             time.sleep(pause)
             pause = min(pause * 2, 0.5)
 

@@ -58,7 +58,8 @@ class Server:
     """The address without what is secret."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "statements", statements(self.schema))
+        made = statements(self.schema)
+        object.__setattr__(self, "statements", made if self.prepares else _for_this_server_alone(made))
         given = self.parameters
         host = given.get("host") or given.get("hostaddr") or "local"
         place = f"postgresql://{host}:{given.get('port') or 5432}/{given.get('dbname') or ''}"
@@ -85,7 +86,7 @@ class Server:
                 raise unavailable(self.where, "missing", "there is no ledger in this schema")
             if found < supported_version():
                 self._migrate(session, found)
-            self._enter(session)
+            self.enter(session)
         except DRIVER_ERRORS as error:
             raise translate(error, self.where) from error
         finally:
@@ -131,7 +132,7 @@ class Server:
             if origin is not None:
                 # Before entering, which may write where it is no replica.
                 self._check_replica(session, facts, origin)
-            self._enter(session)
+            self.enter(session)
             whole = True
         except DRIVER_ERRORS as error:
             raise translate(error, self.where) from error
@@ -213,7 +214,7 @@ class Server:
             advice = "this is a replica, but not of the database that the address names"
             raise unavailable(self.where, "not_a_replica", advice)
 
-    def _enter(self, session: Session) -> None:
+    def enter(self, session: Session) -> None:
         """Keep the global order rising where the ledger came from another server, if this role may.
 
         Raises:
@@ -245,6 +246,15 @@ def parameters_of(url: str) -> dict[str, Any]:
         InvalidInput: it is malformed.
     """
     return parse(url).parameters
+
+
+def _for_this_server_alone(made: Mapping[str, str]) -> dict[str, str]:
+    """Let appends store nothing on a server that the epoch was not made for."""
+    anywhere, here = f"({made['epoch']})", f"({made['epoch_here']})"
+    return {
+        name: text.replace(anywhere, here) if name.startswith("append_") else text
+        for name, text in made.items()
+    }
 
 
 _PLACE = ("host", "hostaddr", "port")

@@ -1,7 +1,7 @@
 """The PostgreSQL store: any number of processes and machines, one global order, no lock that all share.
 
-Writers of one process share commits through a `Group` on one connection; between processes the unique places
-of events decide. Readers have connections of their own and are never blocked by a writer.
+Writers of one process share commits through `Lanes`; between processes the unique places of events decide.
+Readers have connections of their own and are never blocked by a writer.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from ledger.stores.base import (
     StreamHead,
     check,
     one_digest,
-    size,
 )
-from ledger.stores.commit import Group
 from ledger.stores.postgres.address import check_schema, parse
 from ledger.stores.postgres.errors import named, unavailable
 from ledger.stores.postgres.holders import holders_of_transaction
+from ledger.stores.postgres.lanes import Lane, Lanes
 from ledger.stores.postgres.plans import check_size
 from ledger.stores.postgres.pool import Pool
 from ledger.stores.postgres.reads import Reads
@@ -38,7 +37,6 @@ from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.stall import Progress, Stall
 from ledger.stores.postgres.storage import PostgresStorage
 from ledger.stores.postgres.template import DEFAULT_SCHEMA
-from ledger.stores.postgres.writer import Writer
 from ledger.stores.wakeup import Wakeup
 
 _LAST_PLACE = 2**63 - 1
@@ -104,7 +102,7 @@ class PostgresStore:
         self._max_readers = max_readers
         self._max_waiting = max_waiting
         self._in_use = False
-        self._paused: list[Pool | Writer] = []
+        self._paused: list[Pool | Lanes] = []
         self._server.prepare(create=create)
         self._origin: Origin = 0, 0
         self._start()
@@ -115,10 +113,10 @@ class PostgresStore:
     def append(self, append: Append) -> Appended:
         return self.admit(append).submit(append)
 
-    def admit(self, append: Append) -> Group[Append, Appended]:
+    def admit(self, append: Append) -> Lane:
         check(append)
         check_size(append)
-        return self._group
+        return self._lanes.of(append)
 
     def read(
         self, tenant: str, stream: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
@@ -248,7 +246,7 @@ class PostgresStore:
         return PostgresStorage(self._readers, self._server.schema)
 
     def close(self) -> None:
-        self._writer.close()
+        self._lanes.close()
         for pool in self._pools:
             pool.close()
         self._wakeup.announce()
@@ -300,7 +298,7 @@ class PostgresStore:
 
     def before_fork(self) -> None:
         """Close every connection; they are opened again when they are needed."""
-        parts: list[Pool | Writer] = [self._writer, *self._pools]
+        parts: list[Pool | Lanes] = [self._lanes, *self._pools]
         self._paused = [part for part in parts if part.pause(self._server.busy_seconds)]
         self._in_use = len(self._paused) < len(parts)
 
@@ -308,15 +306,15 @@ class PostgresStore:
         """Go on."""
         for pool in self._pools:
             pool.resume()
-        if self._writer in self._paused:
-            self._writer.resume()
+        if self._lanes in self._paused:
+            self._lanes.resume()
 
     def after_fork_in_child(self) -> None:
         """Start with nothing open, or refuse to start where something was."""
         was_closed = self._readers.closed
         if self._in_use:
             # Kept for ever: closing them here would tell the server to end the parent's sessions.
-            _abandoned.append((self._writer, *self._pools))
+            _abandoned.append((self._lanes, *self._pools))
             self._server = replace(self._server, connector=_refuse(self._server.where))
             self._replica = None
         self._start()
@@ -326,7 +324,6 @@ class PostgresStore:
     def _start(self) -> None:
         server = self._server
         patience = server.busy_seconds
-        self._writer = Writer(server)
         self._readers = Pool(server.reader, server.where, limit=self._max_readers, patience_seconds=patience)
         # Heads and snapshots are written beside the appends, not between them.
         self._side = Pool(server.writer, server.where, limit=_SIDE_CONNECTIONS, patience_seconds=patience)
@@ -340,13 +337,12 @@ class PostgresStore:
         self._reads = Reads(self._readers, replica)
         self._wakeup = Wakeup(self._poll_seconds)
         self._stall = Stall(self._stall_seconds)
-        self._group: Group[Append, Appended] = Group(self._commit, size, max_waiting=self._max_waiting)
+        self._lanes = Lanes(server, self._committed, max_waiting=self._max_waiting)
+        self._writer = self._lanes.writer
 
-    def _commit(self, batch: list[Append]) -> list[Appended | Exception]:
-        outcomes = self._writer.commit(batch)
+    def _committed(self) -> None:
         self._reads.wrote()
         self._wakeup.announce()
-        return outcomes
 
 
 def _within(number: int) -> int:
@@ -358,7 +354,7 @@ def _upto(number: int | None) -> int:
     return _LAST_PLACE if number is None else _within(number)
 
 
-_abandoned: list[tuple[Writer | Pool, ...]] = []
+_abandoned: list[tuple[Lanes | Pool, ...]] = []
 
 
 def _refuse(where: str) -> Connect:

@@ -18,7 +18,7 @@ from typing import Any
 
 from psycopg.pq.abc import PGresult
 
-from ledger.errors import InvalidInput, LedgerError
+from ledger.errors import InvalidInput, LedgerError, StoreBusy
 from ledger.stores.base import Append, Appended
 from ledger.stores.postgres.errors import (
     DRIVER_ERRORS,
@@ -39,7 +39,8 @@ from ledger.stores.postgres.view import View
 from ledger.stores.probe import decide
 
 _TRIES = 3
-_BRIEFLY = b"SET LOCAL lock_timeout = '100ms'"
+_BRIEF_SECONDS = 0.1
+"""How long one of many may wait for a lock; together they have twice that where all patience is used up."""
 
 
 class Writer:
@@ -54,10 +55,13 @@ class Writer:
         """A call uses the connection, or was interrupted and left it in the middle of something."""
         self._in_doubt = False
         """What nothing stood in the way of was not stored: a new connection looks at the epoch again."""
+        self._deadline = 0.0
+        """When the batch at work has waited for long enough, for locks and for the server together."""
 
     def commit(self, batch: list[Append]) -> list[Outcome]:
         """Settle a batch of appends durably; one outcome for each, in their order."""
         with self._lock:
+            self._deadline = time.monotonic() + self._server.busy_seconds
             session = self._session
             if len(batch) == 1 and session is not None and not self._in_use:
                 self._in_use = True
@@ -95,9 +99,7 @@ class Writer:
             gids = _gids(session.run(*statement))
         except InvalidInput as error:
             return error
-        except DRIVER_ERRORS as error:
-            if trouble(error) is Trouble.LOCKED:
-                return self._locked(session)
+        except DRIVER_ERRORS:
             return None
         return Appended(tuple(gids)) if gids else None
 
@@ -105,10 +107,10 @@ class Writer:
 
     def _patiently(self, rounds: Rounds) -> list[Outcome]:
         """Go round after round, over several connections if need be, until all are settled."""
-        deadline = time.monotonic() + self._server.busy_seconds
         pause = 0.02
+        once_more = True
         while rounds.pending:
-            passes = False
+            passes = at_once = False
             try:
                 session = self._ready()
                 self._in_use = True
@@ -118,11 +120,16 @@ class Writer:
             except DRIVER_ERRORS as error:
                 self._drop()
                 passes = trouble(error) in {Trouble.LOST, Trouble.ORDER}
+                # A connection that died while nobody used it says nothing of the server: whatever the
+                # patience, a new one is tried.
+                at_once, once_more = passes and once_more, False
                 failure = translate(error, self._server.where)
             except LedgerError as error:
                 passes = error.data.get("reason") in PASSING
                 failure = error
-            if not passes or time.monotonic() + pause > deadline:
+            if at_once:
+                continue
+            if not passes or time.monotonic() + pause > self._deadline:
                 rounds.fail(failure)
             else:
                 time.sleep(pause)
@@ -131,16 +138,24 @@ class Writer:
 
     def _round(self, session: Session, rounds: Rounds) -> None:
         members = rounds.next()
-        appends = [rounds.batch[member] for member in members]
-        if len(members) > 1:
-            kind = self._together(session, rounds, members)
-            if kind is None:
+        if len(members) == 1:
+            (member,) = members
+            rounds.settle(member, self._alone(session, rounds.batch[member]))
+            return
+        kind = self._together(session, rounds, members)
+        if kind is not None:
+            self._one_by_one(session, rounds, members, waited=kind is Trouble.LOCKED)
+
+    def _one_by_one(self, session: Session, rounds: Rounds, members: list[int], *, waited: bool) -> None:
+        """Settle each as it is; what nothing keeps waiting is stored, whoever has waited for all the time."""
+        self._deadline = max(self._deadline, time.monotonic() + 2 * _BRIEF_SECONDS)
+        for member in members:
+            if waited and time.monotonic() > self._deadline:
+                rounds.fail(self._locked(session))
                 return
-            brief = kind is Trouble.LOCKED
-        else:
-            brief = False
-        for member, append in zip(members, appends, strict=True):
-            rounds.settle(member, self._alone(session, append, brief=brief))
+            outcome = self._alone(session, rounds.batch[member], brief=waited)
+            waited = waited or (isinstance(outcome, StoreBusy) and outcome.data.get("reason") == "locked")
+            rounds.settle(member, outcome)
 
     def _together(self, session: Session, rounds: Rounds, members: list[int]) -> Trouble | None:
         """Store several appends in one statement; return why they have to go one by one, None if not."""
@@ -170,53 +185,73 @@ class Writer:
         if not members:
             return
         outcomes = self._decided(session, [rounds.batch[member] for member in members])
+        if None in outcomes:
+            self._look_around(session)
         for member, outcome in zip(members, outcomes, strict=True):
             if outcome is not None:
                 rounds.settle(member, outcome)
             elif rounds.tries(member) >= _TRIES:
                 rounds.settle(member, self._contended())
 
-    def _alone(self, session: Session, append: Append, *, brief: bool) -> Outcome:
+    def _alone(self, session: Session, append: Append, *, brief: bool = False) -> Outcome:
         """Settle one append; `brief` where others wait behind it and locks were in the way."""
         if append.streams[0].is_source:
             return self._of_source(session, append)
-        for _ in range(_TRIES):
+        tries = 0
+        while tries < _TRIES:
             try:
                 (gids,) = self._store(session, [append], brief=brief)
             except InvalidInput as error:
                 return error
             except DRIVER_ERRORS as error:
-                refusal = self._refusal(session, error)
+                kind = self._recovered(session, error)
+                if kind is Trouble.LOCKED and not brief and time.monotonic() < self._deadline:
+                    continue
+                refusal = self._refusal(session, error, kind)
                 if refusal is not None:
                     return refusal
             else:
                 if gids is not None:
                     return Appended(gids)
+            tries += 1
             (outcome,) = self._decided(session, [append])
             if outcome is not None:
                 return outcome
+            self._look_around(session)
         return self._contended()
 
     def _of_source(self, session: Session, append: Append) -> Outcome:
         """Append to a source stream, holding all heads, its own so that nobody relies on it meanwhile."""
-        for _ in range(_TRIES):
+        tries = 0
+        while tries < _TRIES:
             try:
-                with self._transaction(session):
-                    if self._lock_heads(session, append):
-                        return decide(append, View(session)) or self._move(session, append)
-                # Without a head nobody can be kept waiting; it is created only for what can be stored.
-                (outcome,) = self._decided(session, [append])
+                outcome = self._with_heads(session, append)
                 if outcome is not None:
                     return outcome
-                session.execute("open_head", append.tenant, append.streams[0].stream)
+                self._look_around(session)
             except InvalidInput as error:
                 session.roll_back()
                 return error
             except DRIVER_ERRORS as error:
-                refusal = self._refusal(session, error)
+                kind = self._recovered(session, error)
+                if kind is Trouble.LOCKED and time.monotonic() < self._deadline:
+                    continue
+                refusal = self._refusal(session, error, kind)
                 if refusal is not None:
                     return refusal
+            tries += 1
         return self._contended()
+
+    def _with_heads(self, session: Session, append: Append) -> Outcome | None:
+        """Settle an append to a source; None where its head had to be created, or it was not stored."""
+        with self._transaction(session):
+            if self._lock_heads(session, append):
+                return decide(append, View(session)) or self._move(session, append)
+        # Without a head nobody can be kept waiting; it is created only for what can be stored.
+        (outcome,) = self._decided(session, [append])
+        if outcome is None:
+            session.execute("open_head", append.tenant, append.streams[0].stream)
+        return outcome
 
     def _lock_heads(self, session: Session, append: Append) -> bool:
         """Lock all heads an append to a source needs; False where its own is not there."""
@@ -229,11 +264,11 @@ class Writer:
                 session.fetch("head_for_share", append.tenant, name)
         return there
 
-    def _move(self, session: Session, append: Append) -> Outcome:
+    def _move(self, session: Session, append: Append) -> Outcome | None:
         # The guards are locked and were looked at.
         (gids,) = self._insert(session, [append._replace(guards=())])
         if gids is None:
-            return self._contended()
+            return None
         part = append.streams[0]
         session.execute("move_head", append.tenant, part.stream, part.rows[-1].position)
         return Appended(gids)
@@ -249,7 +284,7 @@ class Writer:
             return planned.stored(_gids(session.run(*planned.first)))
         with self._transaction(session):
             if brief:
-                session.command(_BRIEFLY)
+                session.command(b"SET LOCAL lock_timeout = %d" % (_BRIEF_SECONDS * 1000))
             return self._insert(session, appends)
 
     def _insert(self, session: Session, appends: Sequence[Append]) -> list[tuple[int, ...] | None]:
@@ -291,9 +326,8 @@ class Writer:
         session.roll_back()
         return kind
 
-    def _refusal(self, session: Session, error: Exception) -> LedgerError | None:
+    def _refusal(self, session: Session, error: Exception, kind: Trouble) -> LedgerError | None:
         """Return what an error means for the append it is about; None: it may be tried again."""
-        kind = self._recovered(session, error)
         if kind in {Trouble.PLACE_TAKEN, Trouble.COLLISION}:
             return None
         if kind is Trouble.LOCKED:
@@ -321,7 +355,16 @@ class Writer:
             if self._closed:
                 raise closed(self._server.where)
             self._session = self._server.writer()
+            if self._server.prepares:
+                # Half of the patience: what waits together in vain is tried one by one in what is left.
+                half = max(int(self._server.busy_seconds * 500), 1)
+                self._session.command(b"SET lock_timeout = %d" % half)
         return self._session
+
+    def _look_around(self, session: Session) -> None:
+        """Raise the epoch where a pooler has led to another server, which stores nothing before."""
+        if not self._server.prepares:
+            self._server.enter(session)
 
     def _drop(self) -> None:
         session, self._session = self._session, None

@@ -1,6 +1,18 @@
 -- Every statement the PostgreSQL store runs on its tables, by name. `{schema}` stands for the schema's name.
 -- Each is complete in itself: it needs no search path, no session state, and no right that a writer lacks.
 
+-- name: epoch
+-- What each append counts from, read by each.
+SELECT epoch FROM {schema}.epoch
+
+-- name: epoch_here
+-- The same behind a pooler, whose sessions outlive a switch to another server unnoticed: where this is not the
+-- server, or the timeline, that the epoch was made for there is none, and nothing is stored.
+SELECT epoch
+FROM {schema}.epoch
+WHERE system_identifier = (SELECT system_identifier FROM pg_control_system())
+    AND timeline = left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+
 -- name: append_one
 -- Store one event right behind the one that the writer saw last, or nothing. $3 and $4 are position and hash of
 -- that event, 0 and zeros where there is none. The place index decides the race with a writer in flight. A
@@ -157,6 +169,7 @@ refused AS MATERIALIZED (
     WHERE coalesce(last.position, 0) <> part.expected
         OR coalesce(last.hash, '\x0000000000000000000000000000000000000000000000000000000000000000') <> part.prev
         OR last.gid >= (SELECT first FROM ids)
+        OR (SELECT first FROM ids) IS NULL
     UNION ALL
     SELECT row.member
     FROM unnest($12::bigint[], $14::text[], $20::bytea[]) AS row (member, tenant, claim)

@@ -44,6 +44,10 @@ class Servers:
         """Return the URL of a login of the page."""
         return self._servers[server].url("app", user=login, password="secret")
 
+    def superuser(self, server: str, *, like: str | None = None) -> str:
+        """Return the URL of a superuser, who may have the password of the one of another server."""
+        return self._servers[server].url("app", password=self._servers[like or server].password)
+
     def run(self, command: str) -> int:
         """Run a command of the page and return its exit code."""
         said = re.sub(r"postgresql://(\w+)@(\w+)/app", lambda to: self.url(to[1], to[2]), command)
@@ -60,12 +64,10 @@ class Servers:
             ).returncode
 
 
-@pytest.mark.slow
-def test_a_ledger_is_restored_as_the_page_says(
-    other_cluster: Callable[..., Server], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def servers(other_cluster: Callable[..., Server], tmp_path: Path) -> Servers:
+    """Return a server with a ledger as the page sets it up, and a new one."""
     servers = Servers(tmp_path, other_cluster().cluster, other_cluster().cluster)
-    dump, restore, migrate, connect, verify = COMMANDS
     servers.prepare("db", ADMIN)
     set_up(server_of(servers.url("ledger_admin", "db")), Roles.named("ledger"))
     servers.prepare("db", LOGINS)
@@ -73,8 +75,13 @@ def test_a_ledger_is_restored_as_the_page_says(
     servers.prepare("db", BUSY)
     with open_ledger(servers.url("app", "db")) as ledger:
         ledger.open_run("r", "g")
-    assert servers.run(dump) == 0
+    return servers
 
+
+@pytest.mark.slow
+def test_a_ledger_is_restored_as_the_page_says(servers: Servers, capsys: pytest.CaptureFixture[str]) -> None:
+    dump, restore, migrate, connect, verify = COMMANDS
+    assert servers.run(dump) == 0
     servers.prepare("new", ADMIN)
     servers.run(restore)
     assert servers.run(migrate) == 0
@@ -94,3 +101,39 @@ def test_a_ledger_is_restored_as_the_page_says(
         pytest.raises(psycopg.errors.InsufficientPrivilege),
     ):
         connection.execute("ALTER TABLE intent_ledger.events DISABLE TRIGGER ALL")
+
+
+@pytest.mark.slow
+def test_what_a_superuser_has_restored_is_given_to_who_migrates(servers: Servers) -> None:
+    dump, restore, migrate, *_ = COMMANDS
+    assert servers.run(dump) == 0
+    servers.prepare("new", ADMIN)
+    as_superuser = servers.superuser("new")
+    servers.run(restore.replace("postgresql://ledger_admin@new/app", as_superuser))
+    assert servers.run(migrate) != 0
+    assert servers.run(migrate.replace("postgresql://ledger_admin@new/app", as_superuser)) == 0
+    servers.prepare("new", "GRANT ledger_owner TO ledger_admin")
+    assert servers.run(migrate) == 0
+    servers.prepare("new", LOGINS)
+    with open_ledger(servers.url("app", "new")) as ledger:
+        ledger.run("r").move("n")
+
+
+@pytest.mark.slow
+def test_with_its_roles_a_dump_brings_everything_back(servers: Servers) -> None:
+    servers.prepare("db", "INSERT INTO intent_ledger.members VALUES ('auditor', 'one')")
+    old = servers.superuser("db")
+    for command in (
+        f"pg_dumpall --roles-only --database {old} > roles.sql",
+        f"pg_dump {old} > ledger.sql",
+        f"psql {servers.superuser('new')} < roles.sql",
+    ):
+        assert servers.run(command) == 0
+    # The roles that were restored have the passwords of the old server, the superuser included.
+    restorer = servers.superuser("new", like="db")
+    assert servers.run(f"psql --set ON_ERROR_STOP=1 {restorer} < ledger.sql") == 0
+    with open_ledger(servers.url("app", "new")) as ledger:
+        ledger.run("r").move("n")
+    with psycopg.connect(restorer) as connection:
+        found = connection.execute("SELECT role::text FROM intent_ledger.members WHERE tenant = 'one'")
+        assert found.fetchall() == [("auditor",)]

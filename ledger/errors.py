@@ -294,6 +294,8 @@ class StoreUnavailable(StoreError):
     Repeat the same append as it is: one that was stored is recognised by its event ids. Who said something
     through a handle says it again with this error as `again`: where something was sent, `run`, `after` (the
     position before it) and `events` (its ids) name it, `earlier` the tries before, newest first.
+
+    Where `reason` names what stays until somebody mends it, as a refused login, `retryable` is False.
     """
 
     code = "store_unavailable"

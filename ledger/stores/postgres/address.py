@@ -59,10 +59,12 @@ def check_schema(name: str) -> str:
     """Return the name of a schema.
 
     Raises:
-        InvalidInput: it is none, or PostgreSQL's own.
+        InvalidInput: it is none, PostgreSQL's own, or holds a dollar.
     """
-    if not 0 < len(name.encode(errors="replace")) <= LONGEST_SCHEMA or "\0" in name or name.startswith("pg_"):
-        raise invalid("schema", "a schema has a name of 1 to 63 bytes that does not begin with pg_")
+    size = len(name.encode(errors="replace"))
+    # A dollar could end what is quoted by dollars, as the bodies of functions are.
+    if not 0 < size <= LONGEST_SCHEMA or {"\0", "$"} & set(name) or name.startswith("pg_"):
+        raise invalid("schema", "a schema has a name of 1 to 63 bytes without $ that does not begin with pg_")
     return name
 
 

@@ -170,5 +170,14 @@ AS $$
     FROM {schema}.epoch, pg_control_system() AS server
 $$;
 
+-- The last event below a bound, whose ever it is: its place, which is no secret, and nothing of it. To a role that
+-- is shown some tenants the table would yield it only after all that came later and is not shown. SQL and not
+-- PL/pgSQL: planned for the table as it is, by sessions that settings of ours do not reach as well.
+CREATE FUNCTION {schema}.last_below(bound bigint) RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT coalesce(max(gid), 0) FROM {schema}.events WHERE gid < bound
+$$;
+
 -- Raising locks appends out, if only for a moment: not for everybody.
 REVOKE EXECUTE ON FUNCTION {schema}.raise_epoch(), {schema}.epoch_is_behind() FROM PUBLIC;

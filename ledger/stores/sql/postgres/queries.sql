@@ -330,10 +330,9 @@ ORDER BY gid
 LIMIT $2
 
 -- name: progress
--- The last event below the ceiling, the last event at all, and the oldest transaction, which makes the ceiling.
-SELECT coalesce((SELECT max(gid) FROM {schema}.events WHERE gid < bound.ceiling), 0),
-    coalesce((SELECT max(gid) FROM {schema}.events), 0),
-    bound.oldest
+-- The last event below the ceiling and the last event at all, of whatever tenant, and the oldest transaction, which
+-- makes the ceiling.
+SELECT {schema}.last_below(bound.ceiling), {schema}.last_below(9223372036854775807), bound.oldest
 FROM (
     SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest,
         (epoch + pg_snapshot_xmin(pg_current_snapshot())::text::bigint) << 20 AS ceiling

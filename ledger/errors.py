@@ -305,7 +305,7 @@ class StoreUnavailable(StoreError):
 class StoreBusy(StoreError):
     """Others keep the store busy, and none of this call was stored: back off and repeat.
 
-    Where transactions are in the way, `holders` names them: pid, database, application, state, age in seconds.
+    Where transactions are in the way `holders` names them: pid, database, application, state, age in seconds.
     """
 
     code = "store_busy"

@@ -13,7 +13,7 @@ from ledger.application.kinds import RUN
 from ledger.application.ledger import edge_of
 from ledger.application.statements import Context, Stated
 from ledger.application.steps import blocking
-from ledger.application.stream import Stream
+from ledger.application.tip import Tip
 from ledger.events import Event, RunOpened
 from ledger.run.contract import Contract
 
@@ -24,9 +24,9 @@ class Held:
     def __init__(self, ledger: Ledger, run: str) -> None:
         self._store = ledger.store
         self._context = Context(ledger.actor)
-        self._stream: Stream[Contract | None] = Stream(edge_of(ledger), run, RUN, Found(None))
+        self._tip: Tip[Contract | None] = Tip(edge_of(ledger), run, RUN, Found(None))
         self.append([RunOpened(goal="goal")])
 
     def append(self, events: Sequence[Event], guards: Mapping[str, int] | None = None) -> Stated:
         """Append events together, relying on source streams to stand at these positions."""
-        return blocking(self._store, self._stream.append(events, self._context, guards or {}))
+        return blocking(self._store, self._tip.import_events(events, self._context, guards or {}))

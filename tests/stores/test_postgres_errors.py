@@ -36,7 +36,7 @@ def error(state: str) -> psycopg.Error:
         ("40P01", Trouble.COLLISION),
         ("40001", Trouble.COLLISION),
         ("55P03", Trouble.LOCKED),
-        ("57014", Trouble.LOCKED),
+        ("57014", Trouble.CANCELLED),
         ("22021", Trouble.INPUT),
         ("23514", Trouble.INPUT),
         ("54000", Trouble.INPUT),
@@ -54,6 +54,7 @@ def test_the_code_says_what_to_do(state: str, kind: Trouble) -> None:
         ("57P01", StoreUnavailable, "connection_lost"),
         ("40P01", StoreBusy, "contended"),
         ("55P03", StoreBusy, "locked"),
+        ("57014", StoreBusy, "cancelled"),
         ("53100", StoreUnavailable, "disk_full"),
         ("53300", StoreUnavailable, "too_many_connections"),
         ("25006", StoreUnavailable, "read_only"),
@@ -84,6 +85,7 @@ def test_each_error_has_its_class_and_a_stable_reason(
         ("25006", "read_only", True),
         ("53100", "disk_full", True),
         ("57P01", "connection_lost", True),
+        ("57014", "cancelled", True),
     ],
 )
 def test_only_what_a_repeat_may_help_is_said_to_be_repeatable(state: str, reason: str, repeats: bool) -> None:
@@ -139,4 +141,4 @@ def test_who_holds_is_said_in_words() -> None:
     )
     assert named([hidden]) == "pid 7 (application 'nightly', database 'reports')"
     assert named([prepared]) == "prepared transaction 'tx-1' (database 'reports', prepared, for 61 s)"
-    assert named([]) == "it ended before it could be named"
+    assert named([]) == "who it is could not be told"

@@ -18,6 +18,7 @@ from ledger import Actor, Ledger
 from ledger.application.edge import Edge
 from ledger.errors import GuardMoved, PositionConflict, StoreBusy, StoreUnavailable
 from ledger.stores.base import Append, Appended, Blob, Guard
+from ledger.stores.postgres.inspection import server_of
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.store import PostgresStore
 from ledger.testing import Clock
@@ -231,6 +232,45 @@ def test_who_holds_a_lock_for_too_long_is_named(url: str) -> None:
             store.append(one(part("run-2", "b")))
         store.append(relies)
         assert ids(assert_whole(store)) == ["p-1", "b", "a"]
+
+
+def test_who_keeps_a_read_or_a_head_waiting_is_named_too(url: str) -> None:
+    schema = schema_of(url)
+    with closing(PostgresStore(url, busy_seconds=0.2)) as store:
+        store.append(one(part("run-1", "a")))
+        store.open_head(TENANT, "$source:first")
+        insert = f"INSERT INTO {schema}.heads VALUES ('{TENANT}', '{POLICY}', 0)"
+        calls: dict[str, Callable[[], object]] = {
+            insert: lambda: store.open_head(TENANT, POLICY),
+            f"LOCK TABLE {schema}.events": lambda: store.read(TENANT, "run-1"),
+        }
+        for statement, call in calls.items():
+            with psycopg.connect(database(url), application_name="forgetful") as holder:
+                holder.execute(statement)
+                with pytest.raises(StoreBusy) as busy:
+                    call()
+                assert busy.value.data["reason"] == "locked"
+                assert [held["pid"] for held in busy.value.data["holders"]] == [holder.info.backend_pid]
+                assert "'forgetful'" in str(busy.value)
+                holder.rollback()
+            call()
+
+
+def test_a_statement_that_the_server_ends_is_not_taken_for_one_that_waits_for_a_lock(url: str) -> None:
+    server = server_of(url)
+    with closing(PostgresStore(url)) as store, closing(server.unchecked()) as holder:
+        store.append(one(part("run-1", "a")))
+        assert ids(store.read(TENANT, "run-1")) == ["a"]
+        holder.command(f"BEGIN; LOCK TABLE {server.schema}.events".encode())
+
+        def cancel(session: Session) -> list[Any]:
+            session.command(b"SET statement_timeout = '20ms'")
+            return session.fetch("last", TENANT, "run-1")
+
+        with pytest.raises(StoreBusy) as busy:
+            store._readers.use(cancel)
+        assert (busy.value.data["reason"], busy.value.retryable) == ("cancelled", True)
+        assert "holders" not in busy.value.data
 
 
 def test_a_lock_that_one_of_a_group_waits_for_fails_only_that_one(url: str) -> None:

@@ -32,6 +32,8 @@ class Trouble(Enum):
     """A claim was taken, or two groups waited for each other. Go append by append."""
     LOCKED = "locked"
     """Somebody holds a lock for too long. Nothing was stored."""
+    CANCELLED = "cancelled"
+    """The server ended the statement: it took too long, or somebody said so. Nothing was stored."""
     INPUT = "input"
     """One append holds what cannot be stored. Go append by append."""
     ORDER = "order"
@@ -53,8 +55,10 @@ def trouble(error: Exception) -> Trouble:
         return _CONSTRAINTS.get(error.diag.constraint_name or "", Trouble.OTHER)
     if state in {"40P01", "40001"}:
         return Trouble.COLLISION
-    if state in {"55P03", "57014"}:
+    if state == "55P03":
         return Trouble.LOCKED
+    if state == "57014":
+        return Trouble.CANCELLED
     if state[:2] in {"22", "23", "54"}:
         return Trouble.INPUT
     return Trouble.OTHER
@@ -68,6 +72,8 @@ def translate(error: Exception, where: str, holders: Sequence[dict[str, Any]] = 
         return InvalidInput(f"PostgreSQL cannot store this: {told}", path="append", reason=told)
     if kind is Trouble.LOCKED:
         return locked(where, holders)
+    if kind is Trouble.CANCELLED:
+        return _cancelled(where, words(error))
     if kind in {Trouble.PLACE_TAKEN, Trouble.COLLISION, Trouble.ORDER}:
         return contended(where)
     if kind is Trouble.LOST:
@@ -117,10 +123,19 @@ def closed(where: str) -> StoreUnavailable:
 def locked(where: str, holders: Sequence[dict[str, Any]]) -> StoreBusy:
     """Build the error of waiting in vain for a lock; `holders` may have it."""
     return StoreBusy(
-        f"{where}: a transaction keeps what this needs, nothing was stored: {named(holders)}",
+        f"{where}: a transaction kept what this needs, nothing was stored: {named(holders)}",
         reason="locked",
         where=where,
         holders=list(holders),
+    )
+
+
+def _cancelled(where: str, told: str) -> StoreBusy:
+    return StoreBusy(
+        f"{where}: the server ended this statement, nothing was stored: repeat it, and where it takes "
+        f"too long each time, see what keeps the server busy and what statement_timeout it has ({told})",
+        reason="cancelled",
+        where=where,
     )
 
 
@@ -136,7 +151,7 @@ def contended(where: str) -> StoreBusy:
 def named(holders: Sequence[dict[str, Any]]) -> str:
     """Say in words who holds."""
     if not holders:
-        return "it ended before it could be named"
+        return "who it is could not be told"
     return ", ".join(_name(holder) for holder in holders)
 
 

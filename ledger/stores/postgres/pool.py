@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Condition
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ledger.errors import StoreBusy, StoreUnavailable
 from ledger.stores.postgres.errors import DRIVER_ERRORS, Trouble, closed, translate, trouble
 from ledger.stores.postgres.session import Session
 
 T = TypeVar("T")
+Holders = Callable[[Session], Sequence[dict[str, Any]]]
+"""Name, on a connection that waited for a lock in vain, who may have it."""
 
 
 class Pool:
     """Lends at most `limit` connections, and opens them when they are needed."""
 
     def __init__(
-        self, connect: Callable[[], Session], where: str, *, limit: int, patience_seconds: float
+        self,
+        connect: Callable[[], Session],
+        where: str,
+        *,
+        limit: int,
+        patience_seconds: float,
+        holders: Holders = lambda session: (),
     ) -> None:
         self._connect = connect
+        self._holders = holders
         self._where = where
         self._limit = limit
         self._patience_seconds = patience_seconds
@@ -96,10 +106,17 @@ class Pool:
         except DRIVER_ERRORS as error:
             # A refused statement leaves the connection as it was; anything else may not have.
             whole = session is not None and trouble(error) is not Trouble.LOST and session.idle
-            raise translate(error, self._where) from error
+            asked = session if whole and trouble(error) is Trouble.LOCKED else None
+            raise translate(error, self._where, self._holding(asked)) from error
         finally:
             self._give_back(session, whole)
         return found
+
+    def _holding(self, session: Session | None) -> Sequence[dict[str, Any]]:
+        if session is not None:
+            with suppress(*DRIVER_ERRORS):
+                return self._holders(session)
+        return ()
 
     def _borrow(self, deadline: float) -> Session | None:
         with self._condition:

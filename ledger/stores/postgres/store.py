@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ledger.canonical import invalid
@@ -27,7 +28,7 @@ from ledger.stores.base import (
 )
 from ledger.stores.postgres.address import check_schema, parse
 from ledger.stores.postgres.errors import named, unavailable
-from ledger.stores.postgres.holders import holders_of_transaction
+from ledger.stores.postgres.holders import holders_of_transaction, lock_holders
 from ledger.stores.postgres.lanes import Lane, Lanes
 from ledger.stores.postgres.plans import check_size
 from ledger.stores.postgres.pool import Pool
@@ -324,9 +325,11 @@ class PostgresStore:
     def _start(self) -> None:
         server = self._server
         patience = server.busy_seconds
-        self._readers = Pool(server.reader, server.where, limit=self._max_readers, patience_seconds=patience)
+        holders = partial(lock_holders, schema=server.schema, seconds=patience / 2)
+        lend = partial(Pool, patience_seconds=patience, holders=holders)
+        self._readers = lend(server.reader, server.where, limit=self._max_readers)
         # Heads and snapshots are written beside the appends, not between them.
-        self._side = Pool(server.writer, server.where, limit=_SIDE_CONNECTIONS, patience_seconds=patience)
+        self._side = lend(server.writer, server.where, limit=_SIDE_CONNECTIONS)
         replica = None
         if self._replica is not None:
             # Without patience: the primary can answer as well.

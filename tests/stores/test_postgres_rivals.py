@@ -74,28 +74,42 @@ def store_also(url: str, holder: Session, run: str, event: str) -> None:
 
 # --- deadlocks ---------------------------------------------------------------------------------------
 
-PAIR = [one(part("run-a", "a"), part("run-b", "b"))]
-GROUP = [one(part("run-a", "a")), one(part("run-b", "b"))]
+RUNS = ["run-a", "run-b", "run-c"]
+WHOLE = [one(*(part(name, f"mine of {name}") for name in RUNS))]
+GROUP = [one(part(name, f"mine of {name}")) for name in RUNS]
 
 
-@pytest.mark.parametrize("batch", [PAIR, GROUP], ids=["one append", "a group"])
+@pytest.mark.parametrize("batch", [WHOLE, GROUP], ids=["one append", "a group"])
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
 def test_who_is_ended_for_a_deadlock_is_settled_by_what_becomes_of_the_rival(
     url: str, store: PostgresStore, troubles: list[Trouble], batch: list[Append], end: str
 ) -> None:
     """The rival takes the same places in the opposite order, as no ledger does."""
-    with ThreadPoolExecutor(1) as pool, held_open(store, one(part("run-b", "rival-b"))) as rival:
+    store.append(one(part("run-0", "before")))
+    with (
+        ThreadPoolExecutor(2) as pool,
+        held_open(store, one(part("run-c", "rival-c"))) as rival,
+        held_open(store, one(part("run-b", "gate"))) as gate,
+    ):
         patient(rival)
         settling = pool.submit(store._writer.commit, batch)
-        until_waited_for(url, rival)
-        store_also(url, rival, "run-a", "rival-a")
+        until_waited_for(url, gate)
+        mine = store._writer._session
+        assert mine is not None
+        taking = pool.submit(store_also, url, rival, "run-a", "rival-a")
+        until_waited_for(url, mine)
+        # The batch goes on to the last place, and is the one that closes the circle.
+        gate.command(b"ROLLBACK")
+        taking.result(60)
         rival.command(end.encode())
         outcomes = settling.result(60)
     assert troubles[0] is Trouble.COLLISION
-    expected = PositionConflict if end == "COMMIT" else Appended
-    assert [type(outcome) for outcome in outcomes] == [expected] * len(batch)
-    stored = ["rival-b", "rival-a"] if end == "COMMIT" else ["a", "b"]
-    assert sorted(ids(assert_whole(store))) == sorted(stored)
+    won = [name == "run-b" or end == "ROLLBACK" for name in RUNS]
+    won = won if batch is GROUP else [all(won)]
+    assert [type(outcome) for outcome in outcomes] == [Appended if each else PositionConflict for each in won]
+    stored = {"before"} if end == "ROLLBACK" else {"before", "rival-a", "rival-c"}
+    stored |= {f"mine of {name}" for name in RUNS if all(won) or (batch is GROUP and name == "run-b")}
+    assert set(ids(assert_whole(store))) == stored
 
 
 @pytest.mark.parametrize(

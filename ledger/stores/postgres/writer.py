@@ -198,6 +198,7 @@ class Writer:
         if append.streams[0].is_source:
             return self._of_source(session, append)
         tries = 0
+        brief = brief or time.monotonic() > self._deadline
         while tries < _TRIES:
             try:
                 (gids,) = self._store(session, [append], brief=brief)

@@ -10,7 +10,7 @@ SELECT epoch FROM {schema}.epoch
 -- server, or the timeline, that the epoch was made for there is none, and nothing is stored.
 SELECT epoch
 FROM {schema}.epoch
-WHERE system_identifier = (SELECT system_identifier FROM pg_control_system())
+WHERE system_identifier = (pg_control_system()).system_identifier
     AND timeline = left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
 
 -- name: append_one

@@ -177,6 +177,8 @@ def _order(seen: Inspection) -> Iterator[Check]:
     else:
         yield Check("epoch", "ok", "of this server")
     yield _transactions(seen)
+    yield _locks(seen)
+    yield _idle(seen)
     age = seen.oldest_database
     found = f"{age} since the oldest database was frozen"
     if age < WRAPAROUND_SOON:
@@ -198,6 +200,23 @@ def _transactions(seen: Inspection) -> Check:
     role = Identifier(seen.rights.role).as_string()
     advice = f"this role is not shown how old others' transactions are: GRANT pg_read_all_stats TO {role}"
     return Check("transactions", "note", found, advice)
+
+
+def _locks(seen: Inspection) -> Check:
+    """Check who keeps appends from the tables, which takes no id of a transaction."""
+    if not seen.blockers:
+        return Check("locks", "ok", "nobody keeps appends from the tables")
+    old = any(holder["seconds"] is not None for holder in seen.blockers)
+    advice = "appends wait for what it has locked, in vain: end it"
+    return Check("locks", "bad" if old else "note", named(seen.blockers), advice)
+
+
+def _idle(seen: Inspection) -> Check:
+    """Check who has left a transaction open and forgotten it."""
+    if not seen.idle:
+        return Check("idle in transaction", "ok", f"nobody is seen to be for {HELD_SECONDS:g} s")
+    advice = "what is deleted is not cleaned up, and migrations wait: end them"
+    return Check("idle in transaction", "note", named(seen.idle), advice)
 
 
 def _store(seen: Inspection, url: str, open_store: Open, clock: Callable[[], datetime]) -> Iterator[Check]:

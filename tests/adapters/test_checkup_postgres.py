@@ -14,7 +14,7 @@ from ledger import open_ledger
 from ledger.adapters import checkup_postgres
 from ledger.adapters.checkup import Check
 from ledger.adapters.checkup_postgres import check_up_server
-from ledger.errors import StoreUnavailable
+from ledger.errors import StoreBusy, StoreUnavailable
 from ledger.stores.opening import open_store
 from ledger.stores.postgres import inspection
 from tests.servers.cluster import Cluster, Server, kinds, shared
@@ -174,6 +174,35 @@ def test_whoever_holds_followers_back_is_named(
         told = look(cluster.url())["transactions"]
     assert told.state == "bad"
     assert ("forgetful" if how == "session" else "forgotten") in told.found
+
+
+def test_whoever_locks_the_tables_is_named_though_it_has_no_id(
+    own: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkup_postgres, "HELD_SECONDS", 0.0)
+    assert {look(own)[name].state for name in ("locks", "idle in transaction")} == {"ok"}
+    with psycopg.connect(own, application_name="forgetful") as holder:
+        holder.execute("LOCK TABLE intent_ledger.snapshots IN SHARE MODE")
+        told = look(own)
+        assert (told["locks"].state, told["idle in transaction"].state) == ("bad", "note")
+        assert "forgetful" in told["locks"].found
+        assert told["transactions"].state == "ok"
+        holder.rollback()
+        holder.execute("SELECT count(*) FROM intent_ledger.events")
+        told = look(own)
+        assert (told["locks"].state, told["idle in transaction"].state) == ("ok", "note")
+        assert "forgetful" in told["idle in transaction"].found
+
+
+def test_a_check_up_does_not_wait_for_ever_for_whoever_keeps_everybody_out(
+    own: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "_LOCK_TIMEOUT", b"SET LOCAL lock_timeout = '50ms'")
+    with psycopg.connect(own, application_name="forgetful") as holder:
+        holder.execute("LOCK TABLE intent_ledger.events")
+        with pytest.raises(StoreBusy) as busy:
+            inspection.inspect(own, held_seconds=0.0)
+    assert [held["application"] for held in busy.value.data["holders"]] == ["forgetful"]
 
 
 def test_a_transaction_whose_age_is_hidden_is_no_alarm(place: Secured) -> None:

@@ -34,6 +34,8 @@ SETTINGS = (
 )
 """What is read of the server's settings; as a session of this role gets them that asks for nothing."""
 
+_LOCK_TIMEOUT = b"SET LOCAL lock_timeout = '2s'"
+
 
 class Rights(NamedTuple):
     """What the role that asked may do."""
@@ -81,6 +83,10 @@ class Inspection(NamedTuple):
     epoch_is_behind: bool
     holders: tuple[dict[str, Any], ...]
     """Transactions that have held followers back for a while, or whose age is hidden from this role."""
+    blockers: tuple[dict[str, Any], ...]
+    """Transactions that have locked the tables against appends for a while, or whose age is hidden."""
+    idle: tuple[dict[str, Any], ...]
+    """Transactions of this database that were left open for a while and hold no id."""
     oldest_database: int
     """Transactions since the oldest database of the server was frozen."""
     replica: Replica | None
@@ -132,17 +138,28 @@ def inspect(url: str, *, held_seconds: float = 30.0) -> Inspection:
         StoreUnavailable: the server cannot be reached; `empty`: no ledger is in this schema; `incomplete`:
             tables of it are missing; `no_privilege`: this role may not look at it.
         SchemaMismatch: a newer program has migrated it.
+        StoreBusy: somebody keeps everybody from its tables; `holders` names who has done so for as long.
     """
     server = server_of(url)
     replica = replica_of(url, server)
+    blockers: list[dict[str, Any]] = []
     try:
         with closing(_plainly(server)) as session:
-            return _inspect(server, replica, session, held_seconds)
+            queries = statements(server.schema, "inspection")
+            found = session.connection.execute(queries["blockers"], (server.schema, held_seconds))
+            blockers.extend(map(described, found))
+            return _inspect(server, replica, session, held_seconds, tuple(blockers))
     except DRIVER_ERRORS as error:
-        raise translate(error, server.where) from error
+        raise translate(error, server.where, blockers) from error
 
 
-def _inspect(server: Server, replica: Server | None, session: Session, held_seconds: float) -> Inspection:
+def _inspect(
+    server: Server,
+    replica: Server | None,
+    session: Session,
+    held_seconds: float,
+    blockers: tuple[dict[str, Any], ...],
+) -> Inspection:
     queries = statements(server.schema, "inspection")
 
     def ask(name: str, *values: object) -> list[Any]:
@@ -152,6 +169,10 @@ def _inspect(server: Server, replica: Server | None, session: Session, held_seco
     found = recognise(session, server.schema, server.where)
     if found == 0:
         raise unavailable(server.where, "empty", "there is no ledger in this schema")
+    settings = dict(ask("settings", list(SETTINGS)))
+    # From here on tables are opened, if only to write out what guards them.
+    session.command(b"BEGIN READ ONLY")
+    session.command(_LOCK_TIMEOUT)
     changed = altered(session, queries, found, server.schema)
     missing = [what for what in changed if what.startswith("table ") and ":" not in what]
     if missing:
@@ -169,12 +190,14 @@ def _inspect(server: Server, replica: Server | None, session: Session, held_seco
         encoding=encoding,
         in_recovery=in_recovery,
         pooled=not server.prepares,
-        settings=dict(ask("settings", list(SETTINGS))),
+        settings=settings,
         altered=changed,
         rights=rights,
         tenants=Tenants._make([*ask("tenants", server.schema)[0], *ask("left_behind")[0]]),
         epoch_is_behind=ask("epoch_is_behind")[0][0],
         holders=tuple(map(described, ask("transactions", held_seconds))),
+        blockers=blockers,
+        idle=tuple(map(described, ask("idle", held_seconds))),
         oldest_database=ask("oldest_database")[0][0],
         replica=None if replica is None or in_recovery else look_at(replica, session),
     )

@@ -60,6 +60,29 @@ FROM pg_prepared_xacts
 WHERE prepared <= clock_timestamp() - make_interval(secs => $1)
 ORDER BY 6 DESC NULLS LAST
 
+-- name: blockers
+-- Who has been in a transaction for $2 seconds that locks a table of the schema $1 against appends, or against
+-- everybody. It need not hold an id. (Where its age is hidden from this role: listed without one.)
+SELECT DISTINCT activity.pid::bigint, datname::text, usename::text, application_name, state,
+    extract(epoch FROM clock_timestamp() - xact_start)::double precision, NULL::text
+FROM pg_locks
+JOIN pg_class ON pg_class.oid = relation
+JOIN pg_stat_activity AS activity ON activity.pid = pg_locks.pid
+WHERE granted AND mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
+    AND activity.pid <> pg_backend_pid()
+    AND (xact_start IS NULL OR xact_start <= clock_timestamp() - make_interval(secs => $2))
+
+-- name: idle
+-- Who has left a transaction open for $1 seconds in this database without having written anything.
+SELECT pid::bigint, datname::text, usename::text, application_name, state,
+    extract(epoch FROM clock_timestamp() - state_change)::double precision, NULL::text
+FROM pg_stat_activity
+WHERE starts_with(state, 'idle in transaction') AND backend_xid IS NULL AND pid <> pg_backend_pid()
+    AND datname = current_database() AND state_change <= clock_timestamp() - make_interval(secs => $1)
+ORDER BY 6 DESC
+
 -- name: oldest_database
 -- How many transactions ago the oldest database of the server was last frozen; at 2^31 it stops.
 SELECT max(age(datfrozenxid))::bigint

@@ -251,7 +251,6 @@ def test_who_keeps_a_read_or_a_head_waiting_is_named_too(url: str) -> None:
                     call()
                 assert busy.value.data["reason"] == "locked"
                 assert [held["pid"] for held in busy.value.data["holders"]] == [holder.info.backend_pid]
-                assert "'forgetful'" in str(busy.value)
                 holder.rollback()
             call()
 
@@ -264,7 +263,7 @@ def test_a_statement_that_the_server_ends_is_not_taken_for_one_that_waits_for_a_
         holder.command(f"BEGIN; LOCK TABLE {server.schema}.events".encode())
 
         def cancel(session: Session) -> list[Any]:
-            session.command(b"SET statement_timeout = '20ms'")
+            session.command(b"SET statement_timeout = 20")
             return session.fetch("last", TENANT, "run-1")
 
         with pytest.raises(StoreBusy) as busy:

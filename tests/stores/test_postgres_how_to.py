@@ -17,7 +17,7 @@ from ledger.stores.postgres.roles import Roles
 from ledger.stores.postgres.setup import set_up
 from ledger.stores.postgres.store import PostgresStore
 from tests.servers.cluster import Cluster
-from tests.stores.builder import assert_whole, one, part
+from tests.stores.builder import assert_whole, everything, one, part
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "postgresql.md"
 LOGINS = ("ledger_admin", "app", "auditor", "acme")
@@ -65,7 +65,7 @@ def test_the_roles_of_the_page_may_do_what_it_says(postgres: Cluster, fresh_data
         with pytest.raises(StoreUnavailable):
             store.append(one(part("new", "a")))
     with closing(PostgresStore(url("acme"))) as store:
-        assert {row.tenant for row in assert_whole(store)} == {"acme-corp"}
+        assert {row.tenant for row in everything(store)} == {"acme-corp"}
     seen = inspect(f"{url('app')}?prepare_threshold=none")
     waits = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
     assert "0" not in {seen.settings[name] for name in waits}

@@ -250,7 +250,7 @@ def parameters_of(url: str) -> dict[str, Any]:
 
 def _for_this_server_alone(made: Mapping[str, str]) -> dict[str, str]:
     """Let appends store nothing on a server that the epoch was not made for."""
-    anywhere, here = f"({made['epoch']})", f"({made['epoch_here']})"
+    anywhere, here = (f"({made[name]})" for name in ("epoch", "epoch_here"))
     return {
         name: text.replace(anywhere, here) if name.startswith("append_") else text
         for name, text in made.items()

@@ -14,6 +14,7 @@ from ledger.errors import StoreBusy
 from ledger.stores.base import Append, Guard
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.store import PostgresStore
+from ledger.stores.postgres.writer import Writer
 from tests.servers.waiting import until
 from tests.stores.builder import TENANT, assert_whole, ids, one, part
 from tests.stores.place import address, administer, database, end_sessions, schema_of
@@ -83,12 +84,13 @@ def test_where_all_wait_for_sources_the_next_is_told_so(url: str) -> None:
     with closing(PostgresStore(url, busy_seconds=0.05)) as store:
         store.append(one(part(POLICY, "p-1")))
         lanes = store._lanes
-        taken = [lanes._borrow() for _ in range(len(lanes._relying))]
+        taken: list[Writer] = []
+        assert all(lanes._borrow(taken) for _ in lanes._relying)
         with pytest.raises(StoreBusy) as busy:
             store.append(relying("run-1", POLICY))
         assert busy.value.data["reason"] == "pool"
         store.append(one(part("run-2", "b")))
-        lanes._free.extend(writer for writer in taken if writer is not None)
+        lanes._free.extend(taken)
         store.append(relying("run-1", POLICY))
         assert ids(assert_whole(store)) == ["p-1", "b", "run-1"]
 

@@ -92,24 +92,27 @@ class Lanes:
         return outcomes
 
     def _commit_relying(self, batch: list[Append]) -> list[Outcome]:
-        writer = self._borrow()
-        if writer is None:
-            return [self._crowded() for _ in batch]
+        borrowed: list[Writer] = []
         try:
-            outcomes = writer.commit(batch)
+            if not self._borrow(borrowed):
+                return [self._crowded() for _ in batch]
+            outcomes = borrowed[0].commit(batch)
         finally:
             with self._condition:
-                self._free.append(writer)
+                self._free += borrowed
                 self._condition.notify()
         self._done()
         return outcomes
 
-    def _borrow(self) -> Writer | None:
-        """Take a connection, the one used last first; None where none has become free in time."""
+    def _borrow(self, borrowed: list[Writer]) -> bool:
+        """Take a connection, the one used last first; False where none has become free in time."""
         with self._condition:
             if not self._condition.wait_for(lambda: self._free, self._patience_seconds):
-                return None
-            return self._free.pop()
+                return False
+            # An interrupt in between leaves it free twice, which costs a wait, and never lost.
+            borrowed.append(self._free[-1])
+            del self._free[-1]
+            return True
 
     def _crowded(self) -> StoreBusy:
         waiting = len(self._relying)

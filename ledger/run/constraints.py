@@ -50,6 +50,8 @@ def acknowledged(contract: Contract, event: RevisionAcknowledged, record: Record
         source=event.source.stream,
         stated_at=record.position,
     )
+    if any(item.source == new.source and item.position >= new.position for item in contract.sources):
+        return {}  # it was followed as far, or farther, before
     seen = tuple(item for item in contract.sources if item.source != new.source)
     return {"sources": followed(contract.constraints, (*seen, new))}
 

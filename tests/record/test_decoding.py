@@ -89,7 +89,7 @@ CHANGES: list[Callable[[Any], Any]] = [
     lambda value: [value],
     lambda value: {"value": value},
     lambda value: "x" if value != "x" else "y",
-    lambda value: value + 1 if type(value) is int else 1,
+    lambda value: (value - 1 if value > 0 else value + 1) if type(value) is int else 1,
     lambda value: True,
     lambda value: -0.5,
     json.dumps,

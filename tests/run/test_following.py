@@ -240,3 +240,13 @@ def test_what_a_person_let_stand_is_no_bar_to_an_agent_when_the_source_moves_on(
             source_position=3,
         )
     )
+
+
+def test_an_acknowledgement_that_says_nothing_new_leaves_what_was_seen() -> None:
+    def acknowledged(place: int) -> e.RevisionAcknowledged:
+        source = Source("policy", "refunds", revision=f"r{place}")
+        return e.RevisionAcknowledged(by="human:kim", source=source, source_position=place)
+
+    once = OPENED.also(from_source("a", 1), acknowledged(5))
+    assert seen(once) == [("policy:refunds", 5, "r5", 3)]
+    assert seen(once.also(acknowledged(5))) == seen(once.also(acknowledged(4))) == seen(once)

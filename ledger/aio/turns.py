@@ -82,9 +82,7 @@ class AsyncTurns(Generic[S]):
             raise
         outcome = statement.outcome
         return (
-            outcome
-            if isinstance(outcome, Stated)
-            else self.stream.doubts.answer(statement, cut_short(asked.error))
+            outcome if isinstance(outcome, Stated) else self.stream.answer(statement, cut_short(asked.error))
         )
 
     def _begin(self) -> None:

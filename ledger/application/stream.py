@@ -76,6 +76,21 @@ class Stream(Generic[S]):
         """
         self._unheard.append(statement)
 
+    def answer(self, statement: Statement, otherwise: LedgerError) -> Stated:
+        """Return what a statement came to, or raise it, as `Doubts.answer`; `otherwise` where it had no turn.
+
+        The same words, said next, then ask for what its earlier tries came to, though it sent nothing here.
+        """
+        had_no_turn = statement.outcome is None
+        try:
+            return self.doubts.answer(statement, otherwise)
+        except BaseException:
+            if had_no_turn and statement.doubts:
+                self.unheard(statement)
+            raise
+        finally:
+            del otherwise  # kept here it would hold the frames it came through, and they this
+
     def settle(self, statements: Sequence[Statement]) -> Steps[None]:
         """Answer each of these statements: its `outcome` is what it came to, or what to raise."""
         while self._unheard:

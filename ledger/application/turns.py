@@ -51,7 +51,7 @@ class Turns(Generic[S]):
             return self._free().submit(statement)
         except StoreError as error:
             # Who led may have been interrupted after this was settled, or sent.
-            return self.stream.doubts.answer(statement, error)
+            return self.stream.answer(statement, error)
         except Exception:
             # Raised now: kept here it would hold the frames it came through, and they this.
             statement.outcome = None

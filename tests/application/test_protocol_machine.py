@@ -157,7 +157,7 @@ class Protocol(RuleBasedStateMachine):
                 self._left_blind(told, settling.stream)
                 continue
             try:
-                outcome: Stated | Exception = settling.stream.doubts.answer(statement, cut_short(None))
+                outcome: Stated | Exception = settling.stream.answer(statement, cut_short(None))
             except Exception as error:  # noqa: BLE001
                 outcome = error
             if isinstance(outcome, RuntimeError):

@@ -411,3 +411,28 @@ def test_an_error_keeps_nothing_alive_once_it_was_dealt_with(
         raise AssertionError("it was refused")
 
     assert meet()() is None
+
+
+def test_who_hands_in_an_error_and_has_no_turn_is_known_by_the_words_afterwards(
+    store: FaultyStore, ledger: Ledger, rival: Ledger
+) -> None:
+    run = ledger.open_run("r", "goal")
+    fail(store, "lost_stored")
+    with pytest.raises(StoreUnavailable) as lost:
+        run.do(ONCE)
+    waiting = Waiting(ledger, store)
+    context = ledger._shared.context(Actor("agent:a"), 1)
+    leads = Statement(PAY, context, expected=2, caller="leads")
+    again = Statement(ONCE, context, again=lost.value, caller="follows")
+    fail(store, "interrupted")
+    with pytest.raises(Interrupt):
+        blocking(store, waiting.stream.settle([leads, again]))
+    with pytest.raises(StoreUnavailable) as cut:
+        waiting.stream.answer(again, cut_short(None))
+    assert cut.value.data["events"] == lost.value.data["events"]
+    rival.run("r").move("elsewhere")
+    same = Statement(ONCE, context, caller="follows")
+    blocking(store, waiting.stream.settle([same]))
+    assert isinstance(same.outcome, Stated)
+    assert same.outcome.position == 2
+    assert nodes(ledger) == ["once", "elsewhere"]

@@ -268,16 +268,20 @@ async def test_closing_while_a_thousand_wait_tells_each(ledger: AsyncLedger, hel
 
 
 async def test_a_closed_ledger_leaves_no_thread_behind(store: FullStore) -> None:
+    def left() -> list[threading.Thread]:
+        return [thread for thread in set(threading.enumerate()) - before if _ours(thread)]
+
     before = set(threading.enumerate())
     ledger = AsyncLedger(edge_on(store))
     run = await ledger.open_run("r", "goal")
     await run.move("pay")
     await run.contract
+    assert left()
     del run
     await ledger.close()
     del ledger
     gc.collect()
-    await until(lambda: not [thread for thread in set(threading.enumerate()) - before if _ours(thread)])
+    await until(lambda: not left())
 
 
 def _ours(thread: threading.Thread) -> bool:

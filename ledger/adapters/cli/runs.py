@@ -90,8 +90,12 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
         filtered = any(value for key, value in query.items() if key != "limit")
         _show(screen, page, unread, filtered=filtered)
     if unread:
-        altered = any(one.altered for one in unread)
-        raise typer.Exit(Exit.BAD_NEWS if altered else Exit.COULD_NOT_RUN)
+        raise typer.Exit(_exit_of(unread))
+
+
+def _exit_of(unread: Iterable[Unread]) -> Exit:
+    """What is altered is bad news; what is only of a newer program could not be read."""
+    return Exit.BAD_NEWS if any(one.altered for one in unread) else Exit.COULD_NOT_RUN
 
 
 def _fault(one: Unread) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import psycopg
 from psycopg.errors import InsufficientPrivilege
 
 from ledger.errors import SchemaMismatch, UnsafeStore
-from ledger.stores.postgres.address import parse
 from ledger.stores.postgres.errors import DRIVER_ERRORS, translate, unavailable, words
 from ledger.stores.postgres.refusals import unreachable
 from ledger.stores.postgres.schema import migrate, recognise, supported_version
@@ -237,15 +236,6 @@ def connect_to(parameters: Mapping[str, Any]) -> psycopg.Connection[Any]:
     return psycopg.connect(
         autocommit=True, cursor_factory=psycopg.RawCursor, context=ADAPTERS, **dict(parameters)
     )
-
-
-def parameters_of(url: str) -> dict[str, Any]:
-    """Return what libpq takes of an address.
-
-    Raises:
-        InvalidInput: it is malformed.
-    """
-    return parse(url).parameters
 
 
 def _for_this_server_alone(made: Mapping[str, str]) -> dict[str, str]:

@@ -136,13 +136,10 @@ class Hands:
             if self._leader is not None:
                 return
             leader = threading.Thread(target=self._lead, name="ledger-commit", daemon=True)
-            try:
-                leader.start()
-            except (
+            with suppress(
                 RuntimeError
-            ):  # there can be no more threads: this one leads, so that nobody waits for ever
-                pass
-            else:
+            ):  # there can be no more threads: then this one leads, for nobody else will
+                leader.start()
                 self._leader = leader
                 return
         with suppress(Empty):

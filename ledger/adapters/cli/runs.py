@@ -94,7 +94,7 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
 
 
 def _exit_of(unread: Iterable[Unread]) -> Exit:
-    """What is altered is bad news; what is only of a newer program could not be read."""
+    """Choose the exit code: altered is bad news, of a newer program only could not be read."""
     return Exit.BAD_NEWS if any(one.altered for one in unread) else Exit.COULD_NOT_RUN
 
 

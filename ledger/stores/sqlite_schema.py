@@ -24,8 +24,9 @@ def recognise(connection: sqlite3.Connection, path: Path) -> int:
         SchemaMismatch: a newer program has migrated it.
         StoreUnavailable: a table of the ledger's name is somebody else's.
     """
-    if not _exists(connection, "ledger_migrations"):
-        if _exists(connection, "events"):
+    tables = _tables(connection)
+    if "ledger_migrations" not in tables:
+        if "events" in tables:
             raise unavailable(path, "not_a_ledger", "another program keeps a table `events` in this database")
         return 0
     found: int = connection.execute("SELECT coalesce(max(version), 0) FROM ledger_migrations").fetchone()[0]
@@ -60,6 +61,6 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute("ROLLBACK")
 
 
-def _exists(connection: sqlite3.Connection, table: str) -> bool:
-    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-    return connection.execute(query, (table,)).fetchone() is not None
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    # All in one statement: between two, another thread or process may create the ledger.
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -82,10 +83,25 @@ GROUP = [one(part(name, f"mine of {name}")) for name in RUNS]
 @pytest.mark.parametrize("batch", [WHOLE, GROUP], ids=["one append", "a group"])
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
 def test_who_is_ended_for_a_deadlock_is_settled_by_what_becomes_of_the_rival(
-    url: str, store: PostgresStore, troubles: list[Trouble], batch: list[Append], end: str
+    url: str,
+    store: PostgresStore,
+    troubles: list[Trouble],
+    monkeypatch: pytest.MonkeyPatch,
+    batch: list[Append],
+    end: str,
 ) -> None:
     """The rival takes the same places in the opposite order, as no ledger does."""
     store.append(one(part("run-0", "before")))
+    taken = Event()
+    recovered = Writer._recovered
+
+    def after_the_rival(writer: Writer, session: Session, error: Exception) -> Trouble:
+        """Recover, and let the rival have what was given up before it is asked for again."""
+        trouble = recovered(writer, session, error)
+        assert taken.wait(60)
+        return trouble
+
+    monkeypatch.setattr(Writer, "_recovered", after_the_rival)
     with (
         ThreadPoolExecutor(2) as pool,
         held_open(store, one(part("run-c", "rival-c"))) as rival,
@@ -101,6 +117,7 @@ def test_who_is_ended_for_a_deadlock_is_settled_by_what_becomes_of_the_rival(
         # The batch goes on to the last place, and is the one that closes the circle.
         gate.command(b"ROLLBACK")
         taking.result(60)
+        taken.set()
         rival.command(end.encode())
         outcomes = settling.result(60)
     assert troubles[0] is Trouble.COLLISION

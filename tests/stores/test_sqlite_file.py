@@ -11,7 +11,7 @@ import pytest
 from ledger.errors import InvalidInput, SchemaMismatch, StoreUnavailable, UnsafeStore
 from ledger.stores.sqlite import SQLiteStore
 from ledger.stores.sqlite_file import SQLiteFile
-from ledger.stores.sqlite_schema import supported_version
+from ledger.stores.sqlite_schema import recognise, supported_version
 from tests.stores.builder import assert_whole, everything, one, part, together
 from tests.stores.faults import Connections
 
@@ -155,6 +155,22 @@ def test_a_table_that_is_somebody_elses_is_left_alone(path: Path) -> None:
         SQLiteStore(path)
     assert reason_of(refused) == "not_a_ledger"
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("moment", [1, 2])
+def test_a_ledger_made_by_another_while_the_file_is_looked_at_is_recognised(path: Path, moment: int) -> None:
+    """Recognised as none yet or as this one, but never as somebody else's tables."""
+    begun: list[str] = []
+
+    def another(statement: str) -> None:
+        begun.append(statement)
+        if len(begun) == moment:
+            SQLiteStore(path).close()
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.set_trace_callback(another)
+        assert recognise(connection, path) in (0, supported_version())
 
 
 def test_threads_that_open_a_new_file_at_once_all_find_a_ledger(path: Path) -> None:

@@ -8,7 +8,7 @@
     │   ├── OffPlan · PossibleRepeat · KeyConflict · NotOpen · IdInUse · StillOpen
     │   └── RunExists · RunIsHeld · RunIsClosed · EffectsDisabled · NotForAgents · NotSupported
     ├── Conflict                       someone was first: read again and decide again
-    │   └── PositionConflict · GuardMoved
+    │   └── PositionConflict · GuardMoved · ActKnown
     ├── Fenced                         this handle or worker has been replaced; stop
     │   └── LeaseLost · Superseded
     ├── EffectError                    EffectInFlight · EffectFailed · OutcomeUnknown
@@ -226,6 +226,18 @@ class GuardMoved(Conflict):
     source: str
     expected: int
     actual: int | None
+
+
+class ActKnown(Conflict):
+    """The same act was intended before: look at what became of it and decide again.
+
+    `act` is its digest in hex; `run` and `position` say where the newest event with it stands.
+    """
+
+    code = "act_known"
+    act: str
+    run: str
+    position: int
 
 
 class Fenced(LedgerError):

@@ -99,6 +99,12 @@ class Append(NamedTuple):
     streams: tuple[StreamAppend, ...]
     guards: tuple[Guard, ...] = ()
     blobs: tuple[Blob, ...] = ()
+    fresh: tuple[bytes, ...] = ()
+    """Digests that no stored event of the tenant may have as its `act`; those of this append do not count.
+
+    It is looked up as the append is stored, and nothing is held: of two appends to different streams that are
+    in flight at the same time both may be stored, as two processes on PostgreSQL can have it.
+    """
 
 
 class Appended(NamedTuple):
@@ -155,7 +161,7 @@ class Store(Protocol):
     def append(self, append: Append) -> Appended:
         """Store all of it durably, or nothing.
 
-        Decided in this order: repeat, position, guard, claim. A *repeat* has the same streams, expected
+        Decided in this order: repeat, position, guard, claim, act. A *repeat* has the same streams, expected
         positions and event ids as what is stored there: it is answered with the stored positions.
 
         Raises:
@@ -165,6 +171,8 @@ class Store(Protocol):
             IdInUse: the same event ids stand there with other content.
             EffectInFlight: a claim is taken by another event; `key` is that row's `key` in hex, `run` and
                 `position` say where it stands.
+            ActKnown: an event has an act that was to be fresh; `act` names it, `run` and `position` say where
+                the newest event with it stands.
             InvalidInput: the append contradicts itself, or holds what the database cannot.
             StoreBusy: too many appends wait, or another process keeps the file; nothing was stored.
             StoreUnavailable: the fate is not known; repeat the same append as it is.

@@ -225,6 +225,10 @@ class _Tables:
         held = self.digests.get((tenant, "claim", claim))
         return Place(held[0].stream, held[0].position) if held else None
 
+    def intended(self, tenant: str, act: bytes) -> Place | None:
+        known = self.digests.get((tenant, "act", act))
+        return Place(known[-1].stream, known[-1].position) if known else None
+
     # --- storing ---------------------------------------------------------------------------------
 
     def store(self, append: Append) -> Appended:

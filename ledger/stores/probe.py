@@ -1,7 +1,7 @@
 """Decide what becomes of an append, seeing the store as it stands: the rare, careful half of every append.
 
-The order is part of the contract: repeat, position, guard, claim. A repeat comes first because its events
-are stored: what has moved since must not turn a lost acknowledgement into a conflict.
+The order is part of the contract: repeat, position, guard, claim, act. A repeat comes first because its
+events are stored: what has moved since must not turn a lost acknowledgement into a conflict.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from ledger.errors import EffectInFlight, GuardMoved, IdInUse, LedgerError, PositionConflict
+from ledger.errors import ActKnown, EffectInFlight, GuardMoved, IdInUse, LedgerError, PositionConflict
 from ledger.record import ZERO_HASH, Row, event_id, same_content
 from ledger.stores.base import Append, Appended, Guard, StreamAppend
 
@@ -44,6 +44,9 @@ class View(Protocol):
     def holder(self, tenant: str, claim: bytes) -> Place | None:
         """Find the event that holds a claim."""
 
+    def intended(self, tenant: str, act: bytes) -> Place | None:
+        """Find the newest event with an act."""
+
 
 def decide(append: Append, view: View) -> Appended | LedgerError | None:
     """Return the earlier outcome of a repeat, the refusal, or None where the append may be stored."""
@@ -59,7 +62,7 @@ def decide(append: Append, view: View) -> Appended | LedgerError | None:
         actual = view.head(append.tenant, guard.stream)
         if actual != guard.expected:
             return _guard_moved(guard, actual)
-    return _claimed(append, view)
+    return _claimed(append, view) or _known(append, view)
 
 
 def _earlier(append: Append, view: View) -> Appended | LedgerError | None:
@@ -90,6 +93,19 @@ def _claimed(append: Append, view: View) -> LedgerError | None:
             if holder is not None:
                 return _in_flight(row, holder)
             taken[row.claim] = place
+    return None
+
+
+def _known(append: Append, view: View) -> ActKnown | None:
+    for act in append.fresh:
+        earlier = view.intended(append.tenant, act)
+        if earlier is not None:
+            return ActKnown(
+                f"the act was intended before, at position {earlier.position} of {earlier.stream!r}",
+                act=act.hex(),
+                run=earlier.stream,
+                position=earlier.position,
+            )
     return None
 
 

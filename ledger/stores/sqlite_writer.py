@@ -122,7 +122,7 @@ class Writer:
     def _at_once(self, cursor: sqlite3.Cursor, append: Append) -> Appended | None:
         """Store an append of one plain event in one statement; None where that did not work out."""
         parts = append.streams
-        if len(parts) != 1 or append.guards or append.blobs:
+        if len(parts) != 1 or append.guards or append.blobs or append.fresh:
             return None
         part = parts[0]
         if len(part.rows) != 1 or part.is_source:
@@ -235,6 +235,10 @@ class _View:
 
     def holder(self, tenant: str, claim: bytes) -> Place | None:
         found = self._cursor.execute(self._sql["holder"], (tenant, claim)).fetchone()
+        return None if found is None else Place._make(found)
+
+    def intended(self, tenant: str, act: bytes) -> Place | None:
+        found = self._cursor.execute(self._sql["intended"], (tenant, act)).fetchone()
         return None if found is None else Place._make(found)
 
 

@@ -74,10 +74,14 @@ def place(after: StreamAppend | StoredRow | None) -> tuple[int, bytes]:
 
 
 def one(
-    *parts: StreamAppend, tenant: str = TENANT, guards: Sequence[Guard] = (), blobs: Sequence[Blob] = ()
+    *parts: StreamAppend,
+    tenant: str = TENANT,
+    guards: Sequence[Guard] = (),
+    blobs: Sequence[Blob] = (),
+    fresh: Sequence[bytes] = (),
 ) -> Append:
     """Put parts into one append."""
-    return Append(tenant, parts, tuple(guards), tuple(blobs))
+    return Append(tenant, parts, tuple(guards), tuple(blobs), tuple(fresh))
 
 
 def told(record: bytes) -> Any:

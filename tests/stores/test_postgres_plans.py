@@ -27,6 +27,7 @@ def blob(content: bytes, kind: str = "message", expires_at: str | None = None) -
         (one(FIRST), "append_one"),
         (one(part("run-1", Spec("a", key=b"k" * 16))), "append_one_keyed"),
         (one(part("run-1", "a", "b")), "append_several"),
+        (one(part("run-1", Spec("a", act=b"a" * 16)), fresh=[b"a" * 16]), "append_several"),
         (one(FIRST, guards=GUARDS), "append_guarded"),
         (one(part("run-1", "a", Spec("b", claim=b"c" * 16)), guards=GUARDS), "append_guarded"),
     ],

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ledger.errors import GuardMoved, PositionConflict
+from ledger.errors import ActKnown, GuardMoved, PositionConflict
 from ledger.stores.base import Append, Appended, Guard
 from ledger.stores.postgres.errors import Trouble
 from ledger.stores.postgres.session import Session
@@ -23,6 +23,7 @@ from tests.stores.place import address, administer, schema_of
 from tests.stores.uncommitted import held_open
 
 POLICY = "$source:policy"
+ACT = b"a" * 16
 
 
 @pytest.fixture
@@ -236,3 +237,34 @@ def test_a_claim_waits_for_a_withdrawal_of_what_it_relies_on(
     claimed = ids(store.find(TENANT, claim=claim))
     assert claimed == ([] if end == "COMMIT" else ["attempt"])
     assert ("w" in ids(assert_whole(store))) == (end == "COMMIT")
+
+
+# --- acts that must be new ---------------------------------------------------------------------------
+
+
+def intends(run: str) -> Append:
+    """Build the intention of an act that has to be fresh."""
+    return one(part(run, Spec(f"{run}.a", act=ACT)), fresh=[ACT])
+
+
+def test_of_a_group_the_first_that_can_be_stored_has_the_fresh_act(store: PostgresStore) -> None:
+    batch = [
+        intends("run-1")._replace(guards=(Guard(POLICY, 0),)),
+        *map(intends, ("run-2", "run-3", "run-4")),
+    ]
+    outcomes = store._writer.commit([*batch, one(part("run-5", "x"))])
+    kinds = [GuardMoved, Appended, ActKnown, ActKnown, Appended]
+    assert [type(outcome) for outcome in outcomes] == kinds
+    assert sorted(ids(assert_whole(store))) == ["run-2.a", "x"]
+
+
+@pytest.mark.parametrize("company", [0, 2])
+def test_an_act_is_known_once_it_is_committed_and_not_before(store: PostgresStore, company: int) -> None:
+    """Nobody waits for an act, so two in flight at once are both stored: a look, and not a lock."""
+    others = [one(part(f"run-x{number}", f"x-{number}")) for number in range(company)]
+    with held_open(store, intends("run-1")) as rival:
+        assert isinstance(store._writer.commit([intends("run-2"), *others])[0], Appended)
+        rival.command(b"COMMIT")
+    known = store._writer.commit([intends("run-3"), one(part("run-y", "y"))])[0]
+    assert isinstance(known, ActKnown)
+    assert ids(store.find(TENANT, act=ACT)) == ["run-1.a", "run-2.a"]

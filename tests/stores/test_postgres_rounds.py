@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ledger.errors import PositionConflict, StoreUnavailable
-from ledger.stores.base import Appended
+from ledger.stores.base import Append, Appended
 from ledger.stores.postgres import rounds
 from ledger.stores.postgres.rounds import Rounds
-from tests.stores.builder import LATER, Spec, one, part
+from tests.stores.builder import LATER, TENANT, Spec, one, part
 
 FIRST = part("run-1", "a")
 STORED = Appended((1,))
@@ -94,6 +94,38 @@ def test_runs_of_the_same_name_in_two_tenants_are_no_rivals() -> None:
     batch = Rounds([one(FIRST), one(part("run-1", "b", tenant="globex"), tenant="globex")])
     batch.settle(0, STORED)
     assert batch.pending == [1]
+
+
+ACT = b"a" * 16
+
+
+def intends(stream: str, tenant: str = TENANT) -> Append:
+    """Build the intention of an act that has to be fresh."""
+    return one(part(stream, Spec("a", act=ACT), tenant=tenant), tenant=tenant, fresh=[ACT])
+
+
+def test_who_needs_an_act_to_be_fresh_waits_for_who_was_first_with_it() -> None:
+    batch = Rounds([intends("run-1"), intends("run-2"), intends("run-3"), intends("run-4", "globex")])
+    assert batch.next() == [0, 3]
+    batch.settle(0, StoreUnavailable("gone", reason="gone"))
+    batch.settle(3, STORED)
+    assert batch.next() == [1]
+    batch.settle(1, STORED)
+    assert batch.pending == [2]
+
+
+def test_all_who_waited_for_an_act_that_is_stored_go_on_to_be_refused_together() -> None:
+    batch = Rounds([intends(f"run-{number}") for number in range(4)])
+    assert batch.next() == [0]
+    batch.settle(0, STORED)
+    assert batch.next() == [1, 2, 3]
+
+
+def test_who_needs_no_fresh_act_waits_for_none() -> None:
+    known = one(part("run-2", Spec("b", act=ACT)))
+    assert Rounds([known, known, one(part("run-3", "c"))]).next() == [0, 2]
+    assert Rounds([intends("run-1"), known]).next() == [0, 1]
+    assert Rounds([known, intends("run-1")]).next() == [0]
 
 
 def test_giving_up_answers_each_with_an_error_of_its_own() -> None:

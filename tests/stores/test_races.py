@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from ledger.errors import EffectInFlight, GuardMoved, PositionConflict
+from ledger.errors import ActKnown, EffectInFlight, GuardMoved, PositionConflict
 from ledger.stores.base import FullStore, Guard, StoredRow
 from tests.stores.builder import TENANT, Spec, assert_whole, ids, one, part, shown, together, told
 
@@ -34,6 +34,22 @@ def test_24_writers_on_24_runs_never_meet(store: FullStore) -> None:
     together(*(partial(write, f"run-{number}") for number in range(24)))
     rows = assert_whole(store)
     assert Counter(found.stream for found in rows) == {f"run-{number}": 25 for number in range(24)}
+
+
+def test_of_24_writers_in_one_process_that_need_an_act_to_be_fresh_one_wins(store: FullStore) -> None:
+    act = b"a" * 16
+
+    def intend(writer: int) -> ActKnown | None:
+        try:
+            store.append(one(part(f"run-{writer}", Spec(f"e-{writer}", act=act)), fresh=[act]))
+        except ActKnown as known:
+            return known
+        return None
+
+    outcomes = together(*(partial(intend, writer) for writer in range(24)))
+    (winner,) = assert_whole(store)
+    assert outcomes.count(None) == 1
+    assert {known.run for known in outcomes if known} == {winner.stream}
 
 
 def test_24_writers_on_one_run_do_not_fork_it(store: FullStore) -> None:

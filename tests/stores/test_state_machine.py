@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from ledger.errors import EffectInFlight, GuardMoved, IdInUse, LedgerError, PositionConflict
+from ledger.errors import ActKnown, EffectInFlight, GuardMoved, IdInUse, LedgerError, PositionConflict
 from ledger.stores.base import Append, Appended, Blob, FullStore, Guard, SnapshotRow, StreamAppend
 from ledger.stores.memory import MemoryStore
 from ledger.stores.sqlite import SQLiteStore
@@ -23,7 +23,8 @@ from tests.stores.builder import LATER, NOON, Spec, assert_whole, ids, in_memory
 TENANTS = st.sampled_from(["acme", "Acme"])
 RUNS = st.sampled_from(["run-1", "run-2", "run-10", "RUN-1"])
 SOURCES = st.sampled_from(["$source:a", "$source:b"])
-DIGESTS = st.none() | st.sampled_from([letter * 16 for letter in (b"1", b"2", b"3", b"4")])
+ACTS = st.sampled_from([letter * 16 for letter in (b"1", b"2", b"3", b"4")])
+DIGESTS = st.none() | ACTS
 LAG = st.sampled_from([0, 0, 0, 0, 1, 2])
 
 Outcome = Appended | type[LedgerError]
@@ -58,6 +59,9 @@ class Model:
         claims = [spec.claim for said in specs for spec in said if spec.claim is not None]
         if held & set(claims) or len(set(claims)) < len(claims):
             return EffectInFlight
+        acts = {spec.act for (owner, _, _), spec in self.specs.items() if owner == tenant}
+        if acts & set(append.fresh):
+            return ActKnown
         return self._store(append, specs)
 
     def _earlier(self, append: Append, specs: list[list[Spec]]) -> Outcome | None:
@@ -153,6 +157,7 @@ class Stores(RuleBasedStateMachine):
         keys=st.lists(DIGESTS, min_size=3, max_size=3),
         guards=st.lists(st.tuples(SOURCES, st.integers(-1, 0)), max_size=2),
         content=st.none() | st.binary(max_size=3),
+        fresh=st.just([]) | st.lists(ACTS, max_size=2),
     )
     def append(
         self,
@@ -162,6 +167,7 @@ class Stores(RuleBasedStateMachine):
         keys: list[bytes | None],
         guards: list[tuple[str, int]],
         content: bytes | None,
+        fresh: list[bytes],
     ) -> Any:
         specs = [self.fresh(claims, keys) for _ in runs]
         parts = [self.build(tenant, run, lag, said) for (run, lag), said in zip(runs, specs, strict=True)]
@@ -170,7 +176,7 @@ class Stores(RuleBasedStateMachine):
             for source, stale in guards
         ]
         blobs = [] if content is None else [Blob(sha256(content).digest(), "message", content)]
-        append = Append(tenant, tuple(parts), tuple(relied), tuple(blobs))
+        append = Append(tenant, tuple(parts), tuple(relied), tuple(blobs), tuple(fresh))
         outcome = self.submit(append, specs)
         return (append, specs) if isinstance(outcome, Appended) else multiple()
 

@@ -81,7 +81,7 @@ def plan_one(append: Append) -> Statement | None:
     if part.is_source:
         return None
     rows = part.rows
-    if len(rows) == 1 and not append.guards:
+    if len(rows) == 1 and not append.guards and not append.fresh:
         return _one(append.tenant, part, rows[0])
     if is_large(append):
         return None
@@ -182,6 +182,7 @@ def _of_one_stream(append: Append, part: StreamAppend, rows: Sequence[Row]) -> S
         part.prev,
         *_bytes(rows),
         _digests(claims),
+        byte_strings(append.fresh) if append.fresh else None,
     ]
     if not append.guards:
         return Statement("append_several", values)
@@ -198,6 +199,7 @@ def _batch(appends: Sequence[Append], placed: Sequence[_Placed]) -> Statement:
         (member, append.tenant, guard) for member, append in enumerate(appends) for guard in append.guards
     ]
     heads = sorted({(tenant, guard.stream) for _, tenant, guard in guards})
+    fresh = [(member, append.tenant, act) for member, append in enumerate(appends) for act in append.fresh]
     return Statement(
         "append_batch",
         [
@@ -214,6 +216,9 @@ def _batch(appends: Sequence[Append], placed: Sequence[_Placed]) -> Statement:
             texts(stream for _, stream in heads),
             numbers(event.member for event in placed),
             *_rows(placed),
+            numbers(member for member, _, _ in fresh),
+            texts(tenant for _, tenant, _ in fresh),
+            byte_strings([act for _, _, act in fresh]),
         ],
     )
 

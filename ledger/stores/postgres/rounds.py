@@ -3,6 +3,9 @@
 A statement decides each of its appends by the store as it was before, so two appends of one stream in it
 would both find their place free. Most rivals need no statement of their own: who wanted the same place on top
 of the same event, and is not the same append, has lost once another has it.
+
+For the same reason who needs an act to be fresh waits while one before it is tried that holds the act. Once
+that is stored the next statement sees it, and refuses all who waited.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ class Rounds:
         self._outcomes: list[Outcome | None] = [None] * len(batch)
         self._tries = [0] * len(batch)
         self._wanting: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        self._fresh = {(append.tenant, act) for append in batch for act in append.fresh}
+        """Acts that one of them needs to be fresh and none of those that were stored holds."""
         for member, append in enumerate(batch):
             for part in append.streams:
                 self._wanting[append.tenant, part.stream].append(member)
@@ -42,9 +47,10 @@ class Rounds:
         return [outcome for outcome in self._outcomes if outcome is not None]
 
     def next(self) -> list[int]:
-        """Choose appends that share no stream; a source append, or a large one, goes alone."""
+        """Choose appends that share no stream and no fresh act; a source, or a large one, goes alone."""
         chosen: list[int] = []
         streams: set[tuple[str, str]] = set()
+        acts: set[tuple[str, bytes]] = set()
         events = 0
         for member in self.pending:
             append = self.batch[member]
@@ -56,11 +62,15 @@ class Rounds:
             wanted = [(append.tenant, part.stream) for part in append.streams]
             if not streams.isdisjoint(wanted):
                 continue
+            if any((append.tenant, act) in acts for act in append.fresh):
+                continue
             events += sum(len(part.rows) for part in append.streams)
             if chosen and events > ORDINALS:
                 break
             chosen.append(member)
             streams.update(wanted)
+            if self._fresh:
+                acts |= self._fresh & _acts(append)
         for member in chosen:
             self._tries[member] += 1
         return chosen
@@ -74,6 +84,8 @@ class Rounds:
         self._outcomes[member] = outcome
         if isinstance(outcome, Appended):
             winner = self.batch[member]
+            if self._fresh:
+                self._fresh -= _acts(winner)
             for won in winner.streams:
                 for rival in self._wanting[winner.tenant, won.stream]:
                     if self._outcomes[rival] is None:
@@ -83,6 +95,11 @@ class Rounds:
         """Give up on all that are pending."""
         for member in self.pending:
             self._outcomes[member] = copy(error)
+
+
+def _acts(append: Append) -> set[tuple[str, bytes]]:
+    """List the acts that an append holds."""
+    return {(append.tenant, row.act) for part in append.streams for row in part.rows if row.act is not None}
 
 
 def refused_by(won: StreamAppend, rival: Append) -> PositionConflict | None:

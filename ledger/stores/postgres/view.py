@@ -30,3 +30,7 @@ class View:
     def holder(self, tenant: str, claim: bytes) -> Place | None:
         found = self._session.fetch("holder", tenant, claim)
         return Place._make(found[0]) if found else None
+
+    def intended(self, tenant: str, act: bytes) -> Place | None:
+        found = self._session.fetch("intended", tenant, act)
+        return Place._make(found[0]) if found else None

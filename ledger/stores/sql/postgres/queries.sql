@@ -57,8 +57,8 @@ WHERE coalesce(last.position, 0) = $3::bigint
 RETURNING gid
 
 -- name: append_several
--- The same for several events of one stream. $10 are the claims among them; where there are none it is NULL,
--- and so are the lists of key columns that no event has.
+-- The same for several events of one stream. $10 are the claims among them and $11 the acts that no stored event
+-- may have; where there are none it is NULL, and so are the lists of key columns that no event has.
 INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
 SELECT ids.first + row.number - 1, $3::bigint + row.number, $1::text, $2::text, row.hash, row.key, row.act,
     row.claim, row.record
@@ -85,23 +85,30 @@ WHERE coalesce(last.position, 0) = $3::bigint
             SELECT FROM {schema}.events WHERE tenant = $1::text AND claim = wanted.claim LIMIT 1
         ) AS holder
     )
+    AND NOT EXISTS (
+        SELECT
+        FROM unnest($11::bytea[]) AS fresh (act)
+        CROSS JOIN LATERAL (
+            SELECT FROM {schema}.events WHERE tenant = $1::text AND act = fresh.act LIMIT 1
+        ) AS known
+    )
 RETURNING gid
 
 -- name: append_guarded
--- The same where source streams ($11) must still stand where the writer saw them ($12). Their heads are locked
+-- The same where source streams ($12) must still stand where the writer saw them ($13). Their heads are locked
 -- by name, before anything takes a transaction id, and so that whoever moves one waits: what was admitted
 -- before a move comes before it in the global order as well.
 WITH heads AS MATERIALIZED (
     SELECT stream, position
     FROM {schema}.heads
-    WHERE tenant = $1::text AND stream = ANY ($11::text[])
+    WHERE tenant = $1::text AND stream = ANY ($12::text[])
     ORDER BY stream
     FOR SHARE
 ),
 standing AS MATERIALIZED (
     SELECT count(*) AS guards
     FROM heads
-    JOIN unnest($11::text[], $12::bigint[]) AS guard (stream, position) USING (stream, position)
+    JOIN unnest($12::text[], $13::bigint[]) AS guard (stream, position) USING (stream, position)
 )
 INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
 SELECT ids.first + row.number - 1, $3::bigint + row.number, $1::text, $2::text, row.hash, row.key, row.act,
@@ -116,7 +123,7 @@ LEFT JOIN LATERAL (
 ) AS last ON true
 CROSS JOIN LATERAL (
     SELECT ((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20 AS first
-    WHERE standing.guards = cardinality($11::text[])
+    WHERE standing.guards = cardinality($12::text[])
 ) AS ids
 CROSS JOIN unnest($5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[])
     WITH ORDINALITY AS row (hash, key, act, claim, record, number)
@@ -130,12 +137,20 @@ WHERE coalesce(last.position, 0) = $3::bigint
             SELECT FROM {schema}.events WHERE tenant = $1::text AND claim = wanted.claim LIMIT 1
         ) AS holder
     )
+    AND NOT EXISTS (
+        SELECT
+        FROM unnest($11::bytea[]) AS fresh (act)
+        CROSS JOIN LATERAL (
+            SELECT FROM {schema}.events WHERE tenant = $1::text AND act = fresh.act LIMIT 1
+        ) AS known
+    )
 RETURNING gid
 
 -- name: append_batch
 -- Store many appends, each whole or not at all, none waiting for another. $1 to $5 are the streams they build
 -- on (each once), $6 to $9 their guards, $10 and $11 the heads of these, each once and by name. The events
--- follow, by place: in another order two processes that insert the same places would wait for each other.
+-- follow, by place: in another order two processes that insert the same places would wait for each other. $22 to
+-- $24 are the acts that no stored event may have.
 WITH heads AS MATERIALIZED (
     SELECT head.tenant, head.stream, head.position
     FROM unnest($10::text[], $11::text[]) AS wanted (tenant, stream)
@@ -177,6 +192,12 @@ refused AS MATERIALIZED (
         SELECT FROM {schema}.events WHERE events.tenant = row.tenant AND events.claim = row.claim LIMIT 1
     ) AS holder
     WHERE row.claim IS NOT NULL
+    UNION ALL
+    SELECT fresh.member
+    FROM unnest($22::bigint[], $23::text[], $24::bytea[]) AS fresh (member, tenant, act)
+    CROSS JOIN LATERAL (
+        SELECT FROM {schema}.events WHERE events.tenant = fresh.tenant AND events.act = fresh.act LIMIT 1
+    ) AS known
 )
 INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
 SELECT (SELECT first FROM ids) + row.ordinal, row.position, row.tenant, row.run, row.hash, row.key, row.act,
@@ -240,6 +261,14 @@ FOR UPDATE
 SELECT run, position
 FROM {schema}.events
 WHERE tenant = $1 AND claim = $2
+
+-- name: intended
+-- The newest event with an act.
+SELECT run, position
+FROM {schema}.events
+WHERE tenant = $1 AND act = $2
+ORDER BY gid DESC
+LIMIT 1
 
 -- name: open_head
 -- At 0, or where the stream ends, should its head have been lost.

@@ -40,6 +40,14 @@ SELECT run, position
 FROM events
 WHERE tenant = ? AND claim = ?
 
+-- name: intended
+-- The newest event with an act.
+SELECT run, position
+FROM events
+WHERE tenant = ? AND act = ?
+ORDER BY gid DESC
+LIMIT 1
+
 -- name: open_head
 INSERT INTO heads (tenant, stream, position)
 VALUES (?, ?, 0)

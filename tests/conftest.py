@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.outside.fixtures import mail_server, order_server, payment_server
 from tests.servers import session
 from tests.servers.bouncer import Bouncer
 from tests.servers.cluster import Cluster, Server, kinds_installed, shared
 from tests.servers.proxy import Proxy
+
+__all__ = ["mail_server", "order_server", "payment_server"]
 
 ROOT = Path(__file__).resolve().parents[1]
 

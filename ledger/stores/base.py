@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 from ledger.errors import InvalidInput
 from ledger.record import ZERO_HASH, Row
 from ledger.stores.commit import Group
+from ledger.stores.leases import Lease, Leased
 
 __all__ = [
     "ZERO_HASH",
@@ -26,6 +27,8 @@ __all__ = [
     "Blob",
     "FullStore",
     "Guard",
+    "Lease",
+    "Leased",
     "Link",
     "Loaded",
     "Maintained",
@@ -272,7 +275,7 @@ class Maintained(Protocol):
         """Say what the store is, its schema version and its durability settings."""
 
 
-class FullStore(Store, Maintained, Protocol):
+class FullStore(Store, Maintained, Leased, Protocol):
     """A whole store, as the ledger uses it."""
 
     def close(self) -> None:

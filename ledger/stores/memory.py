@@ -6,6 +6,7 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from itertools import islice
 from threading import Lock
 
@@ -15,6 +16,7 @@ from ledger.stores.base import (
     Append,
     Appended,
     Blob,
+    Lease,
     Link,
     Loaded,
     SnapshotRow,
@@ -25,7 +27,9 @@ from ledger.stores.base import (
     size,
 )
 from ledger.stores.commit import Group
+from ledger.stores.leases import checked, renewed
 from ledger.stores.probe import NOTHING, Place, Stored, decide
+from ledger.stores.stamps import system_clock
 from ledger.stores.wakeup import Wakeup
 
 
@@ -158,6 +162,46 @@ class MemoryStore:
             dropped = [place for place in tables.snapshots if tenant in {None, place[0]}]
             return sum(len(tables.snapshots.pop(place)) for place in dropped)
 
+    def renew(
+        self,
+        tenant: str,
+        key: bytes,
+        attempt: int,
+        *,
+        worker: str,
+        first_until: datetime,
+        until_seconds: float,
+        now: datetime | None = None,
+        progress: str | None = None,
+    ) -> datetime | None:
+        first_until, now = checked(attempt, first_until, until_seconds, now)
+        with self._open() as tables:
+            leases = tables.leases[tenant, key]
+            lease = renewed(
+                leases.get(attempt),
+                worker=worker,
+                first_until=first_until,
+                until_seconds=until_seconds,
+                now=system_clock() if now is None else now,
+                progress=progress,
+            )
+            if lease is None:
+                return None
+            leases[attempt] = lease
+        return lease.until
+
+    def lease(self, tenant: str, key: bytes, attempt: int) -> Lease | None:
+        with self._open() as tables:
+            return tables.leases.get((tenant, key), {}).get(attempt)
+
+    def release(self, tenant: str, key: bytes) -> None:
+        with self._open() as tables:
+            tables.leases.pop((tenant, key), None)
+
+    def lease_offset(self) -> timedelta:
+        with self._open():
+            return timedelta(0)
+
     def end(self, *, newest: bool = False) -> int:
         with self._open() as tables:
             return len(tables.events)
@@ -204,6 +248,7 @@ class _Tables:
         self.heads: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.snapshots: defaultdict[tuple[str, str], dict[int, SnapshotRow]] = defaultdict(dict)
         self.blobs: defaultdict[tuple[str, bytes], dict[str, Blob]] = defaultdict(dict)
+        self.leases: defaultdict[tuple[str, bytes], dict[int, Lease]] = defaultdict(dict)
         self._streams: dict[tuple[str, str], list[StoredRow]] = {}
 
     def stream(self, tenant: str, stream: str) -> list[StoredRow]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ledger.stores import forks
 from ledger.stores.base import (
     Append,
     Appended,
+    Lease,
     Link,
     Loaded,
     SnapshotRow,
@@ -28,13 +30,16 @@ from ledger.stores.base import (
     size,
 )
 from ledger.stores.commit import Group
+from ledger.stores.leases import checked, renewed
 from ledger.stores.scripts import queries
 from ledger.stores.sqlite_errors import unavailable
 from ledger.stores.sqlite_file import Connect, SQLiteFile, connect
 from ledger.stores.sqlite_readers import Readers
 from ledger.stores.sqlite_schema import recognise
 from ledger.stores.sqlite_writer import Writer
+from ledger.stores.stamps import system_clock
 from ledger.stores.wakeup import Wakeup
+from ledger.values.times import read_time, write_time
 
 _NO_LIMIT = -1
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
@@ -194,6 +199,55 @@ class SQLiteStore:
 
         return self._writer.run(step)
 
+    def renew(
+        self,
+        tenant: str,
+        key: bytes,
+        attempt: int,
+        *,
+        worker: str,
+        first_until: datetime,
+        until_seconds: float,
+        now: datetime | None = None,
+        progress: str | None = None,
+    ) -> datetime | None:
+        first_until, now = checked(attempt, first_until, until_seconds, now)
+        place = tenant, key, attempt
+
+        def step(cursor: sqlite3.Cursor) -> tuple[datetime, datetime] | None:
+            held = _lease(cursor.execute(self._sql["lease"], place).fetchall())
+            lease = renewed(
+                held,
+                worker=worker,
+                first_until=first_until,
+                until_seconds=until_seconds,
+                now=system_clock() if now is None else now,
+                progress=progress,
+            )
+            if lease is None:
+                return None
+            values = *place, worker, write_time(lease.until), lease.progress
+            cursor.execute(self._sql["put_lease"], values)
+            return first_until if held is None else held.until, lease.until
+
+        ends = self._writer.run(step, durable=False)
+        # Until the commit others saw the earlier end. If it has passed since, they may rely on that, whatever
+        # was stored.
+        if ends is None or (now is None and system_clock() >= ends[0]):
+            return None
+        return ends[1]
+
+    def lease(self, tenant: str, key: bytes, attempt: int) -> Lease | None:
+        return _lease(self._readers.fetch(self._sql["lease"], (tenant, key, attempt)))
+
+    def release(self, tenant: str, key: bytes) -> None:
+        self._writer.run(
+            lambda cursor: cursor.execute(self._sql["release_leases"], (tenant, key)).rowcount, durable=False
+        )
+
+    def lease_offset(self) -> timedelta:
+        return self._readers.read(lambda connection: timedelta(0))
+
     def end(self, *, newest: bool = False) -> int:
         gid: int = self._readers.fetch(self._sql["end"])[0][0]
         return gid
@@ -278,6 +332,13 @@ class SQLiteStore:
         outcomes = self._writer.commit(batch)
         self._wakeup.announce()
         return outcomes
+
+
+def _lease(found: Sequence[tuple[Any, ...]]) -> Lease | None:
+    if not found:
+        return None
+    worker, until, progress = found[0]
+    return Lease(worker, read_time(until), progress)
 
 
 def _within(number: int) -> int:

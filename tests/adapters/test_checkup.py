@@ -95,7 +95,7 @@ def test_a_newest_event_that_cannot_be_read_is_noticed(ledger_file: Path) -> Non
 
 
 def test_an_older_and_a_newer_schema_are_noticed(ledger_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_inspection, "supported_version", lambda: 2)
+    monkeypatch.setattr(sqlite_inspection, "supported_version", lambda: 99)
     old = look(ledger_file)["schema"]
     assert (old.state, old.advice) == ("bad", "stop older programs, then run: intent-ledger migrate")
     monkeypatch.undo()

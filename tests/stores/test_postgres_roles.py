@@ -6,6 +6,7 @@ import secrets
 import subprocess
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 import psycopg
@@ -13,6 +14,7 @@ import pytest
 
 from ledger.errors import InvalidInput, SchemaMismatch, StoreUnavailable
 from ledger.stores import scripts
+from ledger.stores.base import Lease
 from ledger.stores.postgres import schema as postgres_schema
 from ledger.stores.postgres.inspection import server_of
 from ledger.stores.postgres.roles import Roles, establish, established
@@ -22,11 +24,12 @@ from ledger.stores.postgres.template import DEFAULT_SCHEMA
 from ledger.stores.scripts import Migration
 from tests.servers.bouncer import Bouncer
 from tests.servers.cluster import Cluster
-from tests.stores.builder import TENANT, Spec, assert_whole, everything, ids, one, part
+from tests.stores.builder import NOON, TENANT, Spec, assert_whole, everything, ids, one, part
 from tests.stores.secured import Secured, secured
 
 IN_ORDER = ("read", "tail", "tail_of_tenant", "last")
 FIRST = part("run", "a", Spec("b", claim=b"c" * 32))
+KEY, END = b"k" * 16, NOON + timedelta(hours=1)
 
 
 @pytest.fixture
@@ -127,6 +130,8 @@ def restore(place: Secured, text: str) -> str:
 
 
 def test_a_backup_by_a_reader_holds_everything_and_brings_the_guards_back(place: Secured) -> None:
+    with closing(PostgresStore(place.writer())) as store:
+        store.renew(TENANT, KEY, 1, worker="w", first_until=END, until_seconds=1, now=NOON)
     saved = dump(place, place.reader(), "--enable-row-security")
     assert (saved.returncode, saved.stderr) == (0, "")
     url = restore(place, saved.stdout)
@@ -140,6 +145,8 @@ def test_a_backup_by_a_reader_holds_everything_and_brings_the_guards_back(place:
         assert ids(assert_whole(store)) == ["a", "b"]
         store.append(one(part("run", "c", after=FIRST)))
         assert ids(assert_whole(store)) == ["a", "b", "c"]
+        assert store.lease(TENANT, KEY, 1) == Lease("w", END, None)
+        assert store.renew(TENANT, KEY, 1, worker="w", first_until=NOON, until_seconds=1, now=NOON) == END
 
 
 def test_a_backup_that_would_hold_less_than_everything_fails(place: Secured) -> None:

@@ -7,16 +7,18 @@ import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Semaphore
 
 import pytest
 
 from ledger.errors import InvalidInput, StoreBusy
+from ledger.stores import sqlite
 from ledger.stores.base import Guard
 from ledger.stores.scripts import queries
 from ledger.stores.sqlite import SQLiteStore
-from tests.stores.builder import TENANT, Spec, assert_whole, everything, ids, one, part, until
+from tests.stores.builder import LATER, NOON, TENANT, Spec, assert_whole, everything, ids, one, part, until
 from tests.stores.faults import Connections, Hooks
 
 CLAIM = b"c" * 16
@@ -127,6 +129,33 @@ def test_reading_and_appending_opens_no_connection_each_time(path: Path) -> None
         assert len(connections.opened) == 3
 
 
+def test_a_lease_that_lapsed_while_it_was_renewed_is_lost(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who read the end before the renewal was committed has seen it lapse."""
+
+    def renew(*clock: int) -> datetime | None:
+        monkeypatch.setattr(sqlite, "system_clock", (NOON + timedelta(seconds=at) for at in clock).__next__)
+        end = NOON + timedelta(seconds=90)
+        return store.renew(TENANT, b"k" * 16, 1, worker="w", first_until=end, until_seconds=60)
+
+    assert renew(80, 90) is None
+    lease = store.lease(TENANT, b"k" * 16, 1)
+    assert lease is not None
+    assert lease.until == NOON + timedelta(seconds=140)
+    assert renew(80, 89) == lease.until
+
+
+def test_a_renewal_waits_for_no_disk(store: SQLiteStore) -> None:
+    store.renew(TENANT, b"k" * 16, 1, worker="w", first_until=LATER, until_seconds=1, now=NOON)
+    store.release(TENANT, b"k" * 16)
+    durable, scratch = store._writer._cursor, store._writer._scratch
+    assert durable is not None
+    assert scratch is not None
+    assert (durable.connection.total_changes, scratch.connection.total_changes) == (0, 2)
+    assert scratch.execute("PRAGMA synchronous").fetchone() == (1,)
+
+
 SCANS = {"tail": "events", "tail_of_tenant": "events", "drop_snapshots": "snapshots"}
 """What may walk a table: the first two along the rowid, and deleting all deletes all."""
 
@@ -142,7 +171,9 @@ def test_every_query_is_answered_by_an_index(store: SQLiteStore, path: Path, nam
         )  # fmt: skip
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
     scanned = [
-        step for step in plan if step.startswith("SCAN") and step.split()[1] in {"events", "snapshots"}
+        step
+        for step in plan
+        if step.startswith("SCAN") and step.split()[1] in {"events", "snapshots", "leases"}
     ]
     sorted_apart = [step for step in plan if "TEMP B-TREE" in step]
     assert [step for step in scanned if SCANS.get(name) != step.split()[1]] == []

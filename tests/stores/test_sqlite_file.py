@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import InvalidInput, SchemaMismatch, StoreUnavailable, UnsafeStore
+from ledger.stores.scripts import migrations
 from ledger.stores.sqlite import SQLiteStore
 from ledger.stores.sqlite_file import SQLiteFile
+from ledger.stores.sqlite_inspection import inspect
 from ledger.stores.sqlite_schema import recognise, supported_version
 from tests.stores.builder import assert_whole, everything, one, part, together
 from tests.stores.faults import Connections
@@ -133,6 +135,21 @@ def test_a_newer_schema_is_refused_with_both_numbers(path: Path) -> None:
         SQLiteStore(path)
     assert (refused.value.found, refused.value.supported) == (newer, supported_version())
     assert path.read_bytes() == before
+
+
+def test_a_file_of_an_older_program_is_migrated_and_keeps_its_events(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        first = migrations("sqlite")[0]
+        connection.executescript(first.script)
+        connection.execute("INSERT INTO ledger_migrations VALUES (?, ?)", (first.version, first.name))
+        connection.execute("INSERT INTO events VALUES (1, 't', 'run-0', 1, x'00', NULL, NULL, NULL, x'00')")
+    assert inspect(path).altered == ()
+    with closing(SQLiteStore(path)) as store:
+        assert [row.stream for row in store.read("t", "run-0")] == ["run-0"]
+        store.append(one(part("run-1", "a")))
+        assert store.lease("t", b"k" * 16, 1) is None
+    looked = inspect(path)
+    assert (looked.schema, looked.altered) == (supported_version(), ())
 
 
 def test_a_ledger_may_share_its_file_with_other_tables(path: Path) -> None:

@@ -14,6 +14,7 @@ from psycopg.pq.abc import PGresult
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrBinaryDumper
 
+from ledger.stores.postgres.clock import Offset
 from ledger.stores.postgres.wire import Value
 
 ADAPTERS = AdaptersMap(psycopg.adapters)
@@ -38,6 +39,8 @@ class Session:
         self._prepared: dict[str, bytes] = {}
         self.replayed = 0
         """How far a replica has been seen to have come in the log of its primary."""
+        self.offset: Offset | None = None
+        """How far the server's clock is ahead; None: not measured yet."""
 
     def fetch(self, name: str, *values: object) -> list[Any]:
         """Run a statement by name and return its rows."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from ledger.stores import forks
 from ledger.stores.base import (
     Append,
     Appended,
+    Lease,
     Link,
     Loaded,
     SnapshotRow,
@@ -30,6 +32,7 @@ from ledger.stores.postgres.address import check_schema, parse
 from ledger.stores.postgres.errors import named, unavailable
 from ledger.stores.postgres.holders import holders_of_transaction, lock_holders
 from ledger.stores.postgres.lanes import Lane, Lanes
+from ledger.stores.postgres.leases import Leases
 from ledger.stores.postgres.plans import check_size
 from ledger.stores.postgres.pool import Pool
 from ledger.stores.postgres.reads import Reads
@@ -212,6 +215,38 @@ class PostgresStore:
 
         return self._side.use(step)
 
+    def renew(
+        self,
+        tenant: str,
+        key: bytes,
+        attempt: int,
+        *,
+        worker: str,
+        first_until: datetime,
+        until_seconds: float,
+        now: datetime | None = None,
+        progress: str | None = None,
+    ) -> datetime | None:
+        return self._leases.renew(
+            tenant,
+            key,
+            attempt,
+            worker=worker,
+            first_until=first_until,
+            until_seconds=until_seconds,
+            now=now,
+            progress=progress,
+        )
+
+    def lease(self, tenant: str, key: bytes, attempt: int) -> Lease | None:
+        return self._leases.lease(tenant, key, attempt)
+
+    def release(self, tenant: str, key: bytes) -> None:
+        self._leases.release(tenant, key)
+
+    def lease_offset(self) -> timedelta:
+        return self._leases.offset()
+
     def end(self, *, newest: bool = False) -> int:
         if newest:
             return self._progressed(self._fetch("progress")).newest
@@ -338,6 +373,7 @@ class PostgresStore:
             replica = Pool(lambda: beside.replica(self._origin), where, limit=limit, patience_seconds=0)
         self._pools = [pool for pool in (self._readers, self._side, replica) if pool is not None]
         self._reads = Reads(self._readers, replica)
+        self._leases = Leases(self._readers, self._side)
         self._wakeup = Wakeup(self._poll_seconds)
         self._stall = Stall(self._stall_seconds)
         self._lanes = Lanes(server, self._committed, max_waiting=self._max_waiting)

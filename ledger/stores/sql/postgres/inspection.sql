@@ -20,7 +20,12 @@ SELECT has_schema_privilege(pg_namespace.oid, 'USAGE') AND has_table_privilege(e
         AND has_table_privilege(heads.oid, 'INSERT') AND has_any_column_privilege(heads.oid, 'UPDATE')
         AND has_table_privilege(snapshots.oid, 'INSERT') AND has_any_column_privilege(snapshots.oid, 'UPDATE')
         AND has_table_privilege(snapshots.oid, 'DELETE')
-        AND has_table_privilege(blobs.oid, 'INSERT') AND has_any_column_privilege(blobs.oid, 'UPDATE'),
+        AND has_table_privilege(blobs.oid, 'INSERT') AND has_any_column_privilege(blobs.oid, 'UPDATE')
+        AND coalesce(
+            has_table_privilege(leases.oid, 'INSERT') AND has_any_column_privilege(leases.oid, 'UPDATE')
+                AND has_table_privilege(leases.oid, 'DELETE'),
+            true
+        ),
     pg_has_role(nspowner, 'USAGE'), owner.rolname::text, owner.rolcanlogin
 FROM pg_namespace
 JOIN pg_roles AS owner ON owner.oid = nspowner
@@ -28,6 +33,8 @@ JOIN pg_class AS events ON events.relnamespace = pg_namespace.oid AND events.rel
 JOIN pg_class AS heads ON heads.relnamespace = pg_namespace.oid AND heads.relname = 'heads'
 JOIN pg_class AS snapshots ON snapshots.relnamespace = pg_namespace.oid AND snapshots.relname = 'snapshots'
 JOIN pg_class AS blobs ON blobs.relnamespace = pg_namespace.oid AND blobs.relname = 'blobs'
+-- An older schema has none.
+LEFT JOIN pg_class AS leases ON leases.relnamespace = pg_namespace.oid AND leases.relname = 'leases'
 WHERE nspname = $1
 
 -- name: tenants

@@ -472,6 +472,48 @@ FROM {schema}.blobs
 WHERE tenant = $1 AND digest = ANY ($2::bytea[])
 ORDER BY digest, kind
 
+-- name: renew_lease
+-- Extend a lease by $6 seconds where it has not lapsed and is this worker's, and say how many seconds were left of
+-- it. A row that somebody else is changing is waited for, and the clock read then; $7 overrules the clock. A row
+-- that appears only now was made by who renews at the same time.
+WITH held AS MATERIALIZED (
+    SELECT worker, until
+    FROM {schema}.leases
+    WHERE tenant = $1::text AND key = $2::bytea AND attempt = $3::bigint
+    FOR UPDATE
+),
+judged AS MATERIALIZED (
+    SELECT coalesce(last.worker, $4::text) AS worker, coalesce(last.until, $5::timestamptz) AS until,
+        coalesce($7::timestamptz, clock_timestamp()) AS now
+    FROM (SELECT max(worker) AS worker, max(until) AS until FROM held) AS last
+),
+renewed AS (
+    INSERT INTO {schema}.leases (tenant, key, attempt, worker, until, progress)
+    SELECT $1::text, $2::bytea, $3::bigint, $4::text,
+        greatest(until, now + make_interval(secs => $6::double precision)), $8::text
+    FROM judged
+    WHERE worker = $4::text AND until > now
+    ON CONFLICT (tenant, key, attempt) DO UPDATE SET
+        until = greatest(leases.until, excluded.until), progress = coalesce(excluded.progress, leases.progress)
+    WHERE leases.worker = excluded.worker
+    RETURNING until
+)
+SELECT renewed.until, extract(epoch FROM judged.until - judged.now)::double precision
+FROM renewed, judged
+
+-- name: lease
+SELECT worker, until, progress
+FROM {schema}.leases
+WHERE tenant = $1 AND key = $2 AND attempt = $3
+
+-- name: release_leases
+-- One that is lost in a crash does no harm, so its commit does not wait for the disk.
+DELETE FROM {schema}.leases
+WHERE tenant = $1 AND key = $2 AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'
+
+-- name: clock
+SELECT clock_timestamp()
+
 -- name: schema_version
 SELECT coalesce(max(version), 0) FROM {schema}.ledger_migrations
 

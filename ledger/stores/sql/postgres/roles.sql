@@ -8,12 +8,14 @@
 GRANT USAGE ON SCHEMA {schema} TO {writer}, {reader};
 GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {writer}, {reader};
 
-GRANT INSERT ON {schema}.events, {schema}.heads, {schema}.snapshots, {schema}.blobs TO {writer};
+GRANT INSERT ON {schema}.events, {schema}.heads, {schema}.snapshots, {schema}.blobs, {schema}.leases TO {writer};
 -- To lock a head takes the right to move it.
 GRANT UPDATE (position) ON {schema}.heads TO {writer};
 -- Snapshots can be made again; content never changes, it may be kept longer.
 GRANT UPDATE (hash, fold, state), DELETE ON {schema}.snapshots TO {writer};
 GRANT UPDATE (expires_at) ON {schema}.blobs TO {writer};
+-- A lease is extended by its worker, and forgotten by who settles the effect.
+GRANT UPDATE (until, progress), DELETE ON {schema}.leases TO {writer};
 
 GRANT EXECUTE ON FUNCTION {schema}.epoch_is_behind() TO {writer}, {reader};
 GRANT EXECUTE ON FUNCTION {schema}.raise_epoch() TO {writer};

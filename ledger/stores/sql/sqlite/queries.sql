@@ -202,6 +202,19 @@ DELETE FROM snapshots
 -- name: drop_snapshots_of_tenant
 DELETE FROM snapshots WHERE tenant = ?
 
+-- name: lease
+SELECT worker, until, progress
+FROM leases
+WHERE tenant = ? AND key = ? AND attempt = ?
+
+-- name: put_lease
+INSERT INTO leases (tenant, key, attempt, worker, until, progress)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, key, attempt) DO UPDATE SET until = excluded.until, progress = excluded.progress
+
+-- name: release_leases
+DELETE FROM leases WHERE tenant = ? AND key = ?
+
 -- name: blobs
 -- The list of digests is as long as it has to be. Content kept in several classes is the same content.
 SELECT digest, content

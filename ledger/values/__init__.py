@@ -73,6 +73,13 @@ from ledger.values.runtime import (
     Limits,
     Runtime,
 )
+from ledger.values.secrets import (
+    SecretRef,
+    arguments_text,
+    bind_secrets,
+    tag_secrets,
+    untag_secrets,
+)
 from ledger.values.times import (
     Instant,
     read_time,
@@ -115,6 +122,7 @@ __all__ = [
     "RunId",
     "Runtime",
     "Seconds",
+    "SecretRef",
     "Sha256",
     "Source",
     "SourceId",
@@ -122,12 +130,16 @@ __all__ = [
     "Text",
     "Value",
     "Verdict",
+    "arguments_text",
+    "bind_secrets",
     "check_id",
     "check_name",
     "explain",
     "first_fault",
     "no_such",
     "read_time",
+    "tag_secrets",
+    "untag_secrets",
     "utc",
     "write_time",
 ]

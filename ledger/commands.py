@@ -23,13 +23,13 @@ from ledger.values import (
     Change,
     Count,
     Counts,
+    Ending,
     ErrorSaid,
     Flag,
     Id,
     Instant,
     Labels,
     Limits,
-    Outcome,
     Party,
     Payload,
     Position,
@@ -143,7 +143,7 @@ class CloseRun(Command):
     remedy = True
 
     by: Party | None = None
-    outcome: Literal[Outcome.COMPLETED, Outcome.FAILED, Outcome.CANCELLED, Outcome.ABANDONED]
+    outcome: Literal[Ending.COMPLETED, Ending.FAILED, Ending.CANCELLED, Ending.ABANDONED]
     reason: Text | None = None
     result: Payload | None = None
 
@@ -453,7 +453,6 @@ class ClaimEffect(Command):
     resource: Id | None = None
     rests_on: tuple[Ref, ...] = ()
     settle_seconds: Seconds | None = None
-    source_positions: Counts | None = None
     step: Id | None = None
     tool: Id
     tool_schema: Sha256 | None = None

@@ -5,13 +5,14 @@
     ├── NotFound (LookupError)         RunNotFound · EffectNotFound · ApprovalNotFound
     ├── Refused                        a rule said no; the run is as it was
     │   ├── ConstraintViolated · AuthorityExceeded · ApprovalRequired · ContractChanged
-    │   ├── OffPlan · PossibleRepeat · KeyConflict · NotOpen · IdInUse · StillOpen
+    │   ├── OffPlan · SecretFound · PossibleRepeat · KeyConflict · NotOpen · IdInUse · StillOpen
     │   └── RunExists · RunIsHeld · RunIsClosed · EffectsDisabled · NotForAgents · NotSupported
     ├── Conflict                       someone was first: read again and decide again
     │   └── PositionConflict · GuardMoved · ActKnown
     ├── Fenced                         this handle or worker has been replaced; stop
     │   └── LeaseLost · Superseded
-    ├── EffectError                    EffectInFlight · EffectFailed · OutcomeUnknown
+    ├── EffectError                    an act that was begun before: ask, wait, or leave it to a person
+    │   └── EffectInFlight · EffectFailed · OutcomeUnknown · AlreadyDone · ResultNotKept
     ├── StoreError
     │   ├── StoreUnavailable · StoreBusy           the same append may be repeated as it is
     │   └── SchemaMismatch · UnsafeStore · UnknownEventName · UndecodableRecord
@@ -132,6 +133,12 @@ class OffPlan(Refused):
     """A plan is committed and does not hold this step; revise the plan or perform its steps."""
 
     code = "off_plan"
+
+
+class SecretFound(Refused):
+    """The arguments hold a secret, which the ledger never stores: pass `SecretRef(name)` in its place."""
+
+    code = "secret_found"
 
 
 class PossibleRepeat(Refused):
@@ -272,10 +279,12 @@ class EffectInFlight(EffectError):
 
     code = "effect_in_flight"
     key: str
+    retry_after: float | None
+    """Seconds until its lease ends, unless that is renewed."""
 
 
 class EffectFailed(EffectError):
-    """The outside refused; nothing happened. `cause` is what it said."""
+    """The outside refused; nothing happened. `cause` is what it said, as `type: message`."""
 
     code = "effect_failed"
     key: str
@@ -289,6 +298,23 @@ class OutcomeUnknown(EffectError):
     key: str
     retry_after: float | None
     """Seconds after which asking again may tell more; None: only a person can."""
+
+
+class AlreadyDone(EffectError):
+    """The act was done before, so its block was not entered; `result` is what was recorded."""
+
+    code = "already_done"
+    key: str
+    result: Any
+
+
+class ResultNotKept(EffectError):
+    """The act was done and returned no JSON: only the name of its type and a digest are kept."""
+
+    code = "result_not_kept"
+    key: str
+    type: str | None
+    digest: str
 
 
 # --- the store ---------------------------------------------------------------------------------
@@ -379,6 +405,7 @@ RULES: dict[str, type[Refused]] = {
         ApprovalRequired,
         ContractChanged,
         OffPlan,
+        SecretFound,
         PossibleRepeat,
         KeyConflict,
         NotOpen,
@@ -393,3 +420,8 @@ RULES: dict[str, type[Refused]] = {
     )
 }
 """The refusals by their stable code."""
+
+EFFECT_ERRORS: dict[str, type[EffectError]] = {
+    kind.code: kind for kind in (EffectInFlight, EffectFailed, OutcomeUnknown)
+}
+"""What a claim may meet beside refusals, by its stable code: the act was begun before."""

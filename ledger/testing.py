@@ -3,12 +3,12 @@
     >>> from ledger.commands import CloseRun, DischargeObligation
     >>> from ledger.events import ObligationDischarged, ObligationOpened, RunOpened
     >>> from ledger.testing import given
-    >>> from ledger.values import Outcome
+    >>> from ledger.values import Ending
     >>> promised = given(
     ...     RunOpened(goal="Refund order 17"),
     ...     ObligationOpened(id="tell", owed_to="customer:17", text="Mail the customer"),
     ... )
-    >>> refused = promised.when(CloseRun(outcome=Outcome.COMPLETED)).then_refused("still_open")
+    >>> refused = promised.when(CloseRun(outcome=Ending.COMPLETED)).then_refused("still_open")
     >>> done = promised.when(DischargeObligation(id="tell", evidence="mail 42")).then(
     ...     ObligationDischarged(id="tell", evidence="mail 42")
     ... )
@@ -32,12 +32,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from ledger.codec import decode, encode
-from ledger.commands import Command
+from ledger.commands import ClaimEffect, Command
 from ledger.events import Event
 from ledger.record import ZERO_HASH, Envelope, Record
+from ledger.run.claims import sources_of
 from ledger.run.contract import Contract
 from ledger.run.decide import decide
-from ledger.run.decision import Admitted, Decision, Given, Refusal
+from ledger.run.decision import Admitted, Decision, Given, Looked, Refusal
+from ledger.run.looking import looked_among, wanted
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
 from ledger.run.state import evolve
 from ledger.values import Actor
@@ -175,6 +177,7 @@ class History(Generic[S]):
         incarnation: int | None = None,
         prior: Iterable[Record] = (),
         earlier: Iterable[Event] = (),
+        looked: Looked | None = None,
     ) -> Decided[S]:
         """Decide a command.
 
@@ -183,17 +186,26 @@ class History(Generic[S]):
             incarnation: which one the caller belongs to; None: the present one.
             prior: what the store holds under the command's key, oldest first, where the contract cannot tell.
             earlier: what the command yielded before a guard moved.
+            looked: what the store holds of the effect it speaks of; None: what this run holds of it.
         """
+        state = self.state
         source = getattr(command, "source", None)
-        unopened = {} if source is None else {source.stream: SourceState(source.stream)}
+        names = [] if source is None else [source.stream]
+        if isinstance(state, Contract) and looked is None:
+            asked_of = wanted(state, command)
+            looked = None if asked_of is None else looked_among(asked_of, self.records)
+        if isinstance(state, Contract) and isinstance(command, ClaimEffect):
+            names = list(sources_of(state))
+        beside = {name: self.sources.get(name, SourceState(name)) for name in names}
         asked = Given(
             actor=self.actor,
             now=self.now,
             run=self.stream,
             incarnation=incarnation,
             prior=tuple(prior),
-            sources={**unopened, **self.sources},
+            sources=beside if isinstance(command, ClaimEffect) else {**beside, **self.sources},
             earlier=tuple(earlier),
+            looked=looked,
         )
         return Decided(self, command, self.kind.decide(self.state, command, asked))
 

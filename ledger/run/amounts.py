@@ -34,6 +34,11 @@ def take_amounts(one: Mapping[str, Decimal] | None, other: Mapping[str, Decimal]
     return _combined(one, other, -1)
 
 
+def take(one: Decimal, other: Decimal) -> Decimal:
+    """Subtract an amount from another, exactly."""
+    return _EXACT.subtract(one, other)
+
+
 def _combined(
     one: Mapping[str, Decimal] | None, other: Mapping[str, Decimal] | None, sign: int
 ) -> FrozenMap | None:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from ledger.commands import GrantAuthority, RenewAuthority, RevokeAuthority
 from ledger.events import AuthorityGranted, AuthorityRenewed, AuthorityRevoked
 from ledger.record import Record
-from ledger.run.amounts import add_amounts, take_amounts
+from ledger.run.amounts import add_amounts, take, take_amounts
 from ledger.run.contract import Contract, Grant, by_id, states
-from ledger.run.decision import Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at, stated
+from ledger.run.decision import (
+    Decision,
+    Given,
+    Refusal,
+    acting,
+    admitted,
+    id_in_use,
+    not_open,
+    stands_at,
+    stated,
+)
 from ledger.run.fold import Changes, placed, put, replaced
+from ledger.values import Actor
 
 Amounts = Mapping[str, Decimal] | None
 
@@ -73,6 +86,61 @@ def spend(
             )
             grants = replaced(grants, old, new)
     return grants
+
+
+class Covered(NamedTuple):
+    """The grants an act may draw on, or why there are none."""
+
+    grants: tuple[str, ...] = ()
+    reason: str | None = None
+    position: int | None = None
+    """Position of the grant that comes nearest."""
+
+
+def covering(contract: Contract, actor: Actor, tool: str, cost: Amounts, now: datetime) -> Covered:
+    """Find a grant in force that covers an act of this actor, with what is in flight counted as spent.
+
+    Where no grant was ever given, none is needed. A scope is the name of a tool, or `prefix.*`, or `*`.
+    """
+    if not contract.authority_needed:
+        return Covered()
+    nearest = Covered(reason=f"no grant of this run is for {acting(actor)}")
+    for item in contract.grants:
+        if item.principal not in (actor.id, acting(actor)):
+            continue
+        lack = _lack(item, actor, tool, cost, now)
+        if lack is None:
+            return Covered((item.id,))
+        nearest = Covered(reason=f"grant {item.id!r} {lack}", position=item.position)
+    return nearest
+
+
+def _lack(item: Grant, actor: Actor, tool: str, cost: Amounts, now: datetime) -> str | None:
+    if item.expires_at is not None and item.expires_at <= now:
+        return f"ended at {item.expires_at.isoformat()}"
+    if item.session is not None and item.session != actor.session:
+        return f"is of session {item.session!r}"
+    if not any(_in_scope(scope, tool) for scope in item.scopes):
+        return f"does not cover {tool!r}"
+    for unit, amount in (cost or {}).items():
+        if item.budget is None:
+            break
+        left = _left(item, unit)
+        if left < amount:
+            return f"has {left:f} {unit} left, and {amount:f} are needed"
+    return None
+
+
+def _in_scope(scope: str, tool: str) -> bool:
+    return scope in ("*", tool) or (scope.endswith(".*") and tool.startswith(scope[:-1]))
+
+
+def _left(item: Grant, unit: str) -> Decimal:
+    zero = Decimal(0)
+    budget, spent, reserved = (
+        (each or {}).get(unit, zero) for each in (item.budget, item.spent, item.reserved)
+    )
+    return max(take(take(budget, spent), reserved), zero)
 
 
 def grant(contract: Contract, command: GrantAuthority, given: Given) -> Decision:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ledger.commands import AcceptConstraint, AcknowledgeRevision, WithdrawConstraint
 from ledger.events import ConstraintAccepted, ConstraintWithdrawn, RevisionAcknowledged
 from ledger.record import Record
@@ -265,20 +267,49 @@ def _fallen(contract: Contract, source: SourceState, given: Given) -> Refusal | 
         pointer = constraint.source
         if pointer is None or pointer.stream != source.source:
             continue
-        id = pointer.item or constraint.id
-        gone = source.gone(id)
-        if gone is not None:
-            return Refusal(
-                "contract_changed",
-                f"{source.source} withdrew {id!r}, on which {constraint.id!r} rests",
-                position=constraint.position,
-                evidence={
-                    "source": source.source,
-                    "id": constraint.id,
-                    "source_position": gone.position,
-                    "change": "withdrawn",
-                },
-            )
+        withdrawn = _withdrawn(constraint, source)
+        if withdrawn is not None:
+            return withdrawn
         if is_agent(given.actor) and _reworded(contract, constraint, source):
             return _for_people(constraint, source)
     return None
+
+
+def fallen_at_source(contract: Contract, given: Given) -> Refusal | None:
+    """Say which constraint in force its source withdrew, or reworded since somebody last looked."""
+    for constraint in contract.in_force(given.now):
+        pointer = constraint.source
+        source = None if pointer is None else given.sources.get(pointer.stream)
+        if source is None:
+            continue
+        withdrawn = _withdrawn(constraint, source)
+        if withdrawn is not None:
+            return withdrawn
+        if _reworded(contract, constraint, source):
+            return _changed(constraint, source, "reworded", source.position)
+    return None
+
+
+def _withdrawn(constraint: Constraint, source: SourceState) -> Refusal | None:
+    assert constraint.source is not None
+    gone = source.gone(constraint.source.item or constraint.id)
+    return None if gone is None else _changed(constraint, source, "withdrawn", gone.position)
+
+
+def _changed(
+    constraint: Constraint, source: SourceState, change: Literal["reworded", "withdrawn"], place: int
+) -> Refusal:
+    assert constraint.source is not None
+    verb = "withdrew" if change == "withdrawn" else change
+    id = constraint.source.item or constraint.id
+    return Refusal(
+        "contract_changed",
+        f"{source.source} {verb} {id!r}, on which {constraint.id!r} rests",
+        position=constraint.position,
+        evidence={
+            "source": source.source,
+            "id": constraint.id,
+            "source_position": place,
+            "change": change,
+        },
+    )

@@ -31,12 +31,13 @@ from ledger.run.amounts import Totals
 from ledger.run.resting import rested_on
 from ledger.values import (
     Amounts,
+    AtLeastOne,
     Count,
+    Ending,
     Id,
     Instant,
     Labels,
     Limits,
-    Outcome,
     Party,
     Payload,
     Position,
@@ -180,6 +181,7 @@ class Effect(Value):
     inherited_from: RunId | None = None
     key: Sha256
     lease_until: Instant | None = None
+    max_attempts: AtLeastOne = 1
     occurrence: Id | None = None
     position: Position
     """Where it was intended; of an inherited one in the run it comes from."""
@@ -267,7 +269,7 @@ class Closing(Value):
     at: Instant
     by: Party | None = None
     obligations: tuple[Id, ...] = ()
-    outcome: Outcome
+    outcome: Ending
     position: Position
     reason: Text | None = None
     result: Payload | None = None

@@ -12,6 +12,7 @@ from ledger import events as e
 from ledger.run import (
     assumptions,
     authority,
+    claims,
     constraints,
     execution,
     goal,
@@ -19,6 +20,7 @@ from ledger.run import (
     limits,
     obligations,
     observations,
+    outcomes,
     reviews,
 )
 from ledger.run.contract import Contract
@@ -54,6 +56,30 @@ RULES: dict[type[c.Command], Ruling] = {
     c.RevokeAuthority: Ruling(authority.revoke, (e.AuthorityRevoked,), ("not_open",)),
     c.RecordObservation: Ruling(observations.record, (e.ObservationRecorded,)),
     c.InvalidateObservation: Ruling(observations.invalidate, (e.ObservationInvalidated,), ("not_open",)),
+    c.ClaimEffect: Ruling(
+        claims.claim,
+        (e.EffectUnknown, e.EffectIntended, e.EffectStarted, e.EffectRefused),
+        (
+            "secret_found",
+            "key_conflict",
+            "effects_disabled",
+            "effect_in_flight",
+            "effect_failed",
+            "outcome_unknown",
+            "off_plan",
+            "authority_exceeded",
+            "contract_changed",
+            "not_supported",
+            "not_open",
+            "possible_repeat",
+        ),
+    ),
+    c.ReportSuccess: Ruling(outcomes.succeed, (e.EffectSucceeded, e.EffectDisputed), ("not_open",)),
+    c.ReportFailure: Ruling(
+        outcomes.fail, (e.EffectFailed, e.ObligationOpened, e.EffectDisputed), ("not_open",)
+    ),
+    c.ReportUnknown: Ruling(outcomes.not_know, (e.EffectUnknown,), ("not_open",)),
+    c.ReconcileEffect: Ruling(outcomes.reconcile, (e.EffectReconciled, e.EffectDisputed), ("not_open",)),
     c.MoveCursor: Ruling(execution.move, (e.CursorMoved,)),
     c.RecordMessage: Ruling(execution.say, (e.MessageRecorded,), ("id_in_use",)),
     c.SummariseMessages: Ruling(execution.summarise, (e.MessagesSummarised,), ("not_open",)),

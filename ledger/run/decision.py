@@ -18,6 +18,7 @@ from ledger.record import Record
 from ledger.values import Actor
 
 if TYPE_CHECKING:
+    from ledger.run.history import EffectHistory
     from ledger.run.sources import SourceState
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -39,6 +40,30 @@ class Given(NamedTuple):
     """Source streams the command names, as they stand."""
     earlier: tuple[Event, ...] = ()
     """What the same command yielded before a guard moved; empty at the first try."""
+    looked: Looked | None = None
+    """What the store holds of the effect a command speaks of; None where it was not asked."""
+    secret: str | None = None
+    """Where the arguments of an act hold a secret, and why it is taken for one."""
+    lease_now: datetime | None = None
+    """The time by the clock that leases are judged by; None: `now`."""
+
+    @property
+    def for_leases(self) -> datetime:
+        """The time to judge leases by."""
+        return self.lease_now or self.now
+
+
+class Looked(NamedTuple):
+    """What the store holds of an effect, across all runs of the lineage."""
+
+    effect: EffectHistory | None = None
+    """What is recorded under its key."""
+    lease_until: datetime | None = None
+    """End of its last attempt's lease where that was renewed."""
+    same_act: tuple[EffectHistory, ...] = ()
+    """The same act under other keys, the first intended first."""
+    undoing: EffectHistory | None = None
+    """The effect that is said to have undone an earlier one."""
 
 
 class Admitted(NamedTuple):
@@ -49,6 +74,8 @@ class Admitted(NamedTuple):
     """Source streams that must still stand at these positions when the append commits."""
     position: int | None = None
     """Where the same statement stands already; then there is nothing to append."""
+    fresh: tuple[bytes, ...] = ()
+    """Digests of acts that nobody may have intended before the append commits."""
 
 
 class Refusal(NamedTuple):
@@ -116,8 +143,13 @@ def is_agent(actor: Actor) -> bool:
 
     A service passes on what somebody else decided, so it is the nearest who is not a service that counts.
     """
-    kinds = (one.partition(":")[0] for one in (actor.id, *actor.on_behalf_of))
-    return next((kind for kind in kinds if kind != "service"), None) == "agent"
+    return acting(actor).startswith("agent:")
+
+
+def acting(actor: Actor) -> str:
+    """Name who decides: the actor, or the nearest for whom a service acts that is none itself."""
+    chain = (actor.id, *actor.on_behalf_of)
+    return next((one for one in chain if not one.startswith("service:")), actor.id)
 
 
 def not_for_agents(command: Command, given: Given) -> Refusal | None:

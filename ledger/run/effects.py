@@ -22,6 +22,7 @@ from ledger.run.approvals import done
 from ledger.run.authority import Amounts, reserve, spend
 from ledger.run.contract import Contract, Effect
 from ledger.run.fold import Changes, replaced
+from ledger.run.history import is_late
 
 
 def find(contract: Contract, key: str) -> Effect | None:
@@ -39,6 +40,7 @@ def intended(contract: Contract, event: EffectIntended, record: Record) -> Chang
         authority=event.authority,
         dedupes_for=event.dedupes_for,
         key=event.key,
+        max_attempts=event.max_attempts,
         occurrence=event.occurrence,
         position=record.position,
         recovery=event.recovery,
@@ -84,10 +86,11 @@ def succeeded(contract: Contract, event: EffectSucceeded, record: Record) -> Cha
     """The effect is settled: it leaves with its approval, and its grants have spent what it cost.
 
     A late success of an older attempt contradicts what let the next one start, and so opens a dispute, which
-    is settled by who finds out, never by one of its parties saying the same again.
+    is settled by who finds out, never by one of its parties saying the same again. Where the outside dedupes
+    on the key all attempts are one act.
     """
     old = find(contract, event.key)
-    if old is not None and (old.status == "disputed" or event.attempt < old.attempt):
+    if old is not None and (old.status == "disputed" or is_late(old.recovery, old.attempt, event.attempt)):
         return _opened_again(contract, old, record)
     return _settled(contract, event.key, event.cost, happened=True)
 

@@ -13,6 +13,7 @@ from ledger.canonical import quote
 _KEY_DOMAIN = b"intent-ledger.effect.v1\n"
 _GIVEN_DOMAIN = b"intent-ledger.effect-given.v1\n"
 _ACT_DOMAIN = b"intent-ledger.act.v1\n"
+_OBSERVATION_KEY_LENGTH = 188  # with `observation:` before it, it is still an id
 
 
 def effect_key(tenant: str, root: str, step: str | None, tool: str, occurrence: str | None, args: str) -> str:
@@ -37,6 +38,19 @@ def given_key(tenant: str, root: str, name: str) -> str:
 def act_key(tenant: str, root: str, tool: str, args: str) -> str:
     """Compute the digest of the act itself: `[tenant, root, tool, args]` under a domain of its own."""
     return _digest(_ACT_DOMAIN, quote(tenant), quote(root), quote(tool), args)
+
+
+def observation_key(tool: str, args: str, occurrence: str | None = None) -> str:
+    """Name what a call looks at: the same tool with the same arguments sees the same thing.
+
+    It is readable where it is short enough for an id, else the SHA-256 of its parts.
+    """
+    digest = hashlib.sha256(args.encode()).hexdigest()
+    key = f"{tool}:{digest[:32]}" if occurrence is None else f"{tool}:{digest[:32]}:{occurrence}"
+    if len(key) <= _OBSERVATION_KEY_LENGTH:
+        return key
+    more = "" if occurrence is None else quote(occurrence)
+    return hashlib.sha256(f"{quote(tool)}{digest}{more}".encode()).hexdigest()
 
 
 def _or_null(text: str | None) -> str:

@@ -18,7 +18,7 @@ from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at, s
 from ledger.run.effects import inherited
 from ledger.run.fold import Changes, brief
 from ledger.run.terms import changed_at
-from ledger.values import Outcome
+from ledger.values import Ending
 
 
 def opened(event: RunOpened, record: Record) -> Contract:
@@ -152,7 +152,7 @@ def close(contract: Contract, command: CloseRun, given: Given) -> Decision:
         return stands_at(contract.closed.position)
     obligations = tuple(item.id for item in contract.obligations)
     unsettled = tuple(effect.key for effect in contract.effects)
-    if command.outcome is Outcome.COMPLETED and (obligations or unsettled):
+    if command.outcome is Ending.COMPLETED and (obligations or unsettled):
         return Refusal(
             "still_open",
             f"the run cannot be completed with {len(unsettled)} effects unsettled and {len(obligations)} "

@@ -13,10 +13,10 @@ from ledger.testing import START, History, given, given_source
 from ledger.values import (
     Branch,
     Change,
+    Ending,
     ErrorSaid,
     Limits,
     Operator,
-    Outcome,
     Payload,
     Predicate,
     Published,
@@ -89,7 +89,7 @@ def published(*constraints: Published, revision: str = "4", **more: Any) -> e.So
 SUSPENDED = e.RunSuspended(cause="asked", reason="lunch")
 HELD = e.ResumeRefused(reasons=(), verdict=Verdict.REPLAN)
 RESUMED = e.RunResumed(gap_seconds=60, incarnation=2, prompt_digest="d" * 64)
-CLOSED = e.RunClosed(outcome=Outcome.FAILED, reason="out of stock")
+CLOSED = e.RunClosed(outcome=Ending.FAILED, reason="out of stock")
 
 REFUNDS = given_source("policy:refunds", published(Published(id="limit-100", text=LIMIT)))
 """A source at position 1 that publishes `limit-100` in revision 4."""
@@ -154,7 +154,7 @@ EVENTS: tuple[e.Event, ...] = (
     e.RuntimeAdopted(by="human:kim", reason="upgrade", runtime=Runtime(model="m-2")),
     e.AssumptionRefuted(id="in-stock", evidence="an empty shelf"),
     e.ReviewSigned(by="human:kim", hash="e" * 64, head=3, meaning="noted"),
-    e.RunClosed(outcome=Outcome.FAILED, obligations=("tell",), unsettled=(THREE,), result=ANSWER),
+    e.RunClosed(outcome=Ending.FAILED, obligations=("tell",), unsettled=(THREE,), result=ANSWER),
 )
 """A run in which every event of a run happens at least once, but those of forks and successors."""
 
@@ -192,9 +192,13 @@ RICH: History[Contract | None] = given(
     e.AssumptionMade(id="in-stock", text="The goods came back"),
     e.ObligationOpened(id="tell", owed_to="customer:17", text="Mail the customer"),
     granted(budget={"EUR": Decimal(100)}, expires_at=START + HOUR, session="s-1"),
+    granted("tests", principal="service:test"),
+    granted("agents"),
     observed(),
     message(),
     e.PlanCommitted(steps=(Step(name="pay", tool="refund"),)),
+    intended(),
+    started(),
     sources=[REFUNDS.also(published(revision="5"))],
 )
 """A run in which something of every kind is open, beside a source that has moved on."""
@@ -205,7 +209,7 @@ COMMANDS: tuple[c.Command, ...] = (
     c.ResumeRun(),
     c.ForkRun(as_run="run-2", at=1),
     c.RestartRun(as_run="run-2", by="human:kim", reason="contract changed"),
-    c.CloseRun(outcome=Outcome.CANCELLED),
+    c.CloseRun(outcome=Ending.CANCELLED),
     c.ReviseGoal(by="human:kim", reason="customer asked", text="Refund order 17 and say so"),
     c.CommitPlan(steps=(Step(name="pay", tool="refund"),)),
     c.RevisePlan(reason="shorter", steps=(Step(name="all"),)),
@@ -225,7 +229,7 @@ COMMANDS: tuple[c.Command, ...] = (
     c.InvalidateObservation(key="stock", reason="miscounted"),
     c.RequestApproval(id="ok-1", key=ONE),
     c.AnswerApproval(answer="approved", by="human:kim", id="ok-1"),
-    c.ClaimEffect(args="{}", recovery=Recovery.QUERYABLE, tool="refund", worker="w-1"),
+    c.ClaimEffect(args="{}", recovery=Recovery.QUERYABLE, step="pay", tool="refund", worker="w-1"),
     c.ReportSuccess(attempt=1, key=ONE),
     c.ReportFailure(attempt=1, error=ErrorSaid(message="no", type="No"), key=ONE),
     c.ReportUnknown(attempt=1, because="stopped", key=ONE),

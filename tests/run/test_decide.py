@@ -21,6 +21,7 @@ from ledger.commands import (
     WithdrawConstraint,
     forbidden_to_agents,
 )
+from ledger.errors import EFFECT_ERRORS
 from ledger.errors import RULES as REFUSED
 from ledger.events import EVENT_CLASSES
 from ledger.run.contract import Contract
@@ -28,7 +29,7 @@ from ledger.run.decide import RULES, may_refuse, may_yield
 from ledger.run.decision import Admitted, Refusal
 from ledger.run.sources import SOURCE_RULES
 from ledger.testing import START, History, given, given_source
-from ledger.values import Actor, Change, Outcome, Step
+from ledger.values import Actor, Change, Ending, Step
 from tests.run import examples as x
 
 ON_RUNS = [kind for kind in COMMAND_CLASSES if kind.stream == "run" and kind is not OpenRun]
@@ -171,13 +172,13 @@ def test_reports_are_admitted_whatever_the_state_and_whoever_brings_them(
 
 
 def test_a_closed_run_is_closed_again_only_by_the_same_words() -> None:
-    closed = given(x.opened()).when(CloseRun(outcome=Outcome.FAILED, by="human:kim", result=x.ANSWER)).after
-    closed.when(CloseRun(outcome=Outcome.FAILED, by="human:kim", result=x.ANSWER)).then_stands_at(2)
+    closed = given(x.opened()).when(CloseRun(outcome=Ending.FAILED, by="human:kim", result=x.ANSWER)).after
+    closed.when(CloseRun(outcome=Ending.FAILED, by="human:kim", result=x.ANSWER)).then_stands_at(2)
     for other in (
-        CloseRun(outcome=Outcome.CANCELLED, by="human:kim", result=x.ANSWER),
-        CloseRun(outcome=Outcome.FAILED, by="human:lee", result=x.ANSWER),
-        CloseRun(outcome=Outcome.FAILED, by="human:kim", reason="late", result=x.ANSWER),
-        CloseRun(outcome=Outcome.FAILED, by="human:kim"),
+        CloseRun(outcome=Ending.CANCELLED, by="human:kim", result=x.ANSWER),
+        CloseRun(outcome=Ending.FAILED, by="human:lee", result=x.ANSWER),
+        CloseRun(outcome=Ending.FAILED, by="human:kim", reason="late", result=x.ANSWER),
+        CloseRun(outcome=Ending.FAILED, by="human:kim"),
     ):
         closed.when(other).then_refused("run_is_closed", position=2)
 
@@ -226,7 +227,7 @@ def test_every_command_is_performed_or_known_not_to_be() -> None:
 @pytest.mark.parametrize("kind", named(list(COMMAND_CLASSES)))
 def test_what_is_declared_exists(kind: type[Command]) -> None:
     assert set(may_yield(kind)) <= set(EVENT_CLASSES)
-    assert set(may_refuse(kind)) <= {*REFUSED, "run_not_found", "superseded"}
+    assert set(may_refuse(kind)) <= {*REFUSED, *EFFECT_ERRORS, "run_not_found", "superseded"}
 
 
 @pytest.mark.parametrize("kind", named(list(COMMAND_CLASSES)))

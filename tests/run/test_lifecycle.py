@@ -9,7 +9,7 @@ import pytest
 from ledger import events as e
 from ledger.commands import CloseRun, Command, OpenRun, SuspendRun
 from ledger.testing import given
-from ledger.values import Labels, Limits, Outcome, Runtime
+from ledger.values import Ending, Labels, Limits, Runtime
 from tests.run import examples as x
 
 LEFT_OPEN = (
@@ -117,8 +117,8 @@ def test_a_refused_resume_holds_the_run_with_its_verdict() -> None:
 
 
 def test_a_run_with_nothing_open_is_completed_with_its_result() -> None:
-    command = CloseRun(by="human:kim", outcome=Outcome.COMPLETED, reason="done", result=x.ANSWER)
-    event = e.RunClosed(by="human:kim", outcome=Outcome.COMPLETED, reason="done", result=x.ANSWER)
+    command = CloseRun(by="human:kim", outcome=Ending.COMPLETED, reason="done", result=x.ANSWER)
+    event = e.RunClosed(by="human:kim", outcome=Ending.COMPLETED, reason="done", result=x.ANSWER)
     closed = given(x.opened()).when(command).then(event).contract
     assert closed.status == "closed"
     assert closed.closed is not None
@@ -126,15 +126,15 @@ def test_a_run_with_nothing_open_is_completed_with_its_result() -> None:
 
 
 def test_completing_is_refused_while_anything_is_open_and_says_what() -> None:
-    decided = given(*LEFT_OPEN).when(CloseRun(outcome=Outcome.COMPLETED))
+    decided = given(*LEFT_OPEN).when(CloseRun(outcome=Ending.COMPLETED))
     decided.then_refused("still_open", position=4)
     assert decided.decision.evidence == {"obligations": ["tell"], "unsettled": [x.ONE]}  # type: ignore[union-attr]
-    given(*LEFT_OPEN[:2]).when(CloseRun(outcome=Outcome.COMPLETED)).then_refused("still_open")
-    given(x.opened(), *LEFT_OPEN[2:]).when(CloseRun(outcome=Outcome.COMPLETED)).then_refused("still_open")
+    given(*LEFT_OPEN[:2]).when(CloseRun(outcome=Ending.COMPLETED)).then_refused("still_open")
+    given(x.opened(), *LEFT_OPEN[2:]).when(CloseRun(outcome=Ending.COMPLETED)).then_refused("still_open")
 
 
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.CANCELLED, Outcome.ABANDONED])
-def test_every_other_outcome_lists_what_is_left_open(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", [Ending.FAILED, Ending.CANCELLED, Ending.ABANDONED])
+def test_every_other_outcome_lists_what_is_left_open(outcome: Ending) -> None:
     command: Command = CloseRun.model_validate({"outcome": outcome})
     given(*LEFT_OPEN).when(command).then(
         e.RunClosed(outcome=outcome, obligations=("tell",), unsettled=(x.ONE,))
@@ -150,7 +150,7 @@ def test_what_was_open_stays_listed_after_closing_for_whoever_settles_it() -> No
 
 
 def test_a_long_result_is_named_by_its_digest_in_the_contract() -> None:
-    command = CloseRun(outcome=Outcome.COMPLETED, result=x.ANSWER.model_copy(update={"json_text": LONG}))
+    command = CloseRun(outcome=Ending.COMPLETED, result=x.ANSWER.model_copy(update={"json_text": LONG}))
     closed = given(x.opened()).when(command).after
     assert closed.contract.closed is not None
     assert closed.contract.closed.result is not None

@@ -12,7 +12,7 @@ from hypothesis import given as draws
 from ledger import events as e
 from ledger.run.contract import Contract
 from ledger.testing import START, History, given
-from ledger.values import Outcome, Source, Step
+from ledger.values import Ending, Source, Step
 from tests.run import examples as x
 from tests.run.histories import histories
 from tests.strategies import ANY
@@ -61,7 +61,7 @@ def test_what_time_makes_of_it_is_said_only_when_a_time_is_given() -> None:
         ([], "open"),
         ([e.RunSuspended(cause="asked", reason="lunch\nand\u2028more")], "suspended: lunch and more"),
         ([x.HELD], "held, the gate said replan"),
-        ([x.HELD, e.RunClosed(outcome=Outcome.FAILED)], "closed as failed"),
+        ([x.HELD, e.RunClosed(outcome=Ending.FAILED)], "closed as failed"),
     ],
 )
 def test_it_says_how_the_run_stands(events: list[e.Event], status: str) -> None:

@@ -19,23 +19,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ledger.aio import AsyncLedger, AsyncRun, AsyncSourceHandle, open_async_ledger
     from ledger.application.ledger import Ledger
+    from ledger.application.loaded import Loaded
     from ledger.application.opening import open_ledger
     from ledger.application.query import Page, RunQuery, RunSummary
-    from ledger.application.runs import Loaded, Run
+    from ledger.application.runs import Run
     from ledger.application.sources import SourceHandle
     from ledger.application.statements import Stated
     from ledger.errors import LedgerError
+    from ledger.gateway.answers import Happened, NotHappened, Outcome
+    from ledger.gateway.current import CurrentEffect, current_effect
+    from ledger.gateway.tools import Retry, Tool, tool
     from ledger.record import Record
     from ledger.run.contract import Contract
+    from ledger.run.history import EffectHistory
+    from ledger.secrets import Secrets
     from ledger.values import (
         Actor,
         Change,
+        Ending,
         Limits,
-        Outcome,
         Published,
         Recovery,
         Rule,
         Runtime,
+        SecretRef,
         Source,
         Step,
         Verdict,
@@ -48,27 +55,38 @@ __all__ = [
     "AsyncSourceHandle",
     "Change",
     "Contract",
+    "CurrentEffect",
+    "EffectHistory",
+    "Ending",
+    "Happened",
     "Ledger",
     "LedgerError",
     "Limits",
     "Loaded",
+    "NotHappened",
     "Outcome",
     "Page",
     "Published",
     "Record",
     "Recovery",
+    "Retry",
     "Rule",
     "Run",
     "RunQuery",
     "RunSummary",
     "Runtime",
+    "SecretRef",
+    "Secrets",
     "Source",
     "SourceHandle",
     "Stated",
     "Step",
+    "Tool",
     "Verdict",
+    "current_effect",
     "open_async_ledger",
     "open_ledger",
+    "tool",
 ]
 
 # Where each public name lives. A name is imported when it is first asked for, so that a program which only
@@ -78,21 +96,28 @@ _HOMES = {
     "ledger.application.ledger": ("Ledger",),
     "ledger.application.opening": ("open_ledger",),
     "ledger.application.query": ("Page", "RunQuery", "RunSummary"),
-    "ledger.application.runs": ("Loaded", "Run"),
+    "ledger.application.loaded": ("Loaded",),
+    "ledger.application.runs": ("Run",),
     "ledger.application.sources": ("SourceHandle",),
     "ledger.application.statements": ("Stated",),
     "ledger.errors": ("LedgerError",),
+    "ledger.gateway.answers": ("Happened", "NotHappened", "Outcome"),
+    "ledger.gateway.current": ("CurrentEffect", "current_effect"),
+    "ledger.gateway.tools": ("Retry", "Tool", "tool"),
     "ledger.record": ("Record",),
     "ledger.run.contract": ("Contract",),
+    "ledger.run.history": ("EffectHistory",),
+    "ledger.secrets": ("Secrets",),
     "ledger.values": (
         "Actor",
         "Change",
         "Limits",
-        "Outcome",
+        "Ending",
         "Published",
         "Recovery",
         "Rule",
         "Runtime",
+        "SecretRef",
         "Source",
         "Step",
         "Verdict",

@@ -24,13 +24,13 @@ from ledger.values import (
     Change,
     Count,
     Counts,
+    Ending,
     ErrorSaid,
     Flag,
     Id,
     Instant,
     Labels,
     Limits,
-    Outcome,
     Party,
     Payload,
     Position,
@@ -201,7 +201,7 @@ class RunClosed(Event):
     by: Party | None = None
     obligations: tuple[Id, ...] = ()
     """Obligations that were open."""
-    outcome: Outcome
+    outcome: Ending
     reason: Text | None = None
     result: Payload | None = None
     successor: RunId | None = None

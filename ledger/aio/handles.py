@@ -7,7 +7,8 @@ from typing import Any
 
 from ledger import commands as c
 from ledger.aio.turns import AsyncTurns
-from ledger.application.runs import Loaded, known
+from ledger.application.loaded import Loaded
+from ledger.application.runs import known
 from ledger.application.sayings import RunSayings
 from ledger.application.sources import SourceSayings
 from ledger.application.statements import Context, Stated

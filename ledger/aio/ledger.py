@@ -21,9 +21,10 @@ from ledger.application.following import PAGE, Patience, begin, page
 from ledger.application.kind import Found
 from ledger.application.kinds import RUN, SOURCE, load_contract
 from ledger.application.ledger import Ledger
+from ledger.application.loaded import Loaded
 from ledger.application.query import Page, RunQuery
 from ledger.application.reading import loaded
-from ledger.application.runs import Loaded, known
+from ledger.application.runs import known
 from ledger.application.shared import Shared, opening, run_id
 from ledger.application.statements import Context, Stated
 from ledger.application.stream import Stream

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -13,6 +13,7 @@ from ledger.canonical import invalid
 from ledger.codec import encode
 from ledger.events import Event
 from ledger.record import Envelope, Record, Row
+from ledger.run.decision import Admitted, Refusal
 from ledger.run.sources import PREFIX
 from ledger.stores.base import Append, Blob, Guard, StreamAppend
 
@@ -22,7 +23,19 @@ S = TypeVar("S")
 class Draft(Generic[S]):
     """An append in the making. What cannot be encoded leaves it as it was."""
 
-    __slots__ = ("_blobs", "_edge", "_first", "_guards", "_kind", "_name", "_rows", "records", "seen", "size")
+    __slots__ = (
+        "_blobs",
+        "_edge",
+        "_first",
+        "_fresh",
+        "_guards",
+        "_kind",
+        "_name",
+        "_rows",
+        "records",
+        "seen",
+        "size",
+    )
 
     def __init__(self, edge: Edge, name: str, kind: Kind[S], seen: Seen[S]) -> None:
         self._edge = edge
@@ -32,6 +45,7 @@ class Draft(Generic[S]):
         self._rows: list[Row] = []
         self._guards: dict[str, int] = {}
         self._blobs: tuple[Blob, ...] = ()
+        self._fresh: tuple[bytes, ...] = ()
         self.seen = seen
         """The state after what is drafted, and where it will stand."""
         self.records: list[Record] = []
@@ -43,10 +57,8 @@ class Draft(Generic[S]):
         mine = self._guards
         return all(mine.get(name, expected) == expected for name, expected in guards.items())
 
-    def add(
-        self, events: Sequence[Event], context: Context, guards: Mapping[str, int], now: datetime
-    ) -> None:
-        """Encode events, each on the state that the one before it leaves.
+    def add(self, decision: Admitted | Refusal, context: Context, now: datetime) -> None:
+        """Encode the events of a decision, each on the state that the one before it leaves.
 
         Raises:
             InvalidInput: an event cannot be encoded, or is too large; `path` says where.
@@ -58,7 +70,7 @@ class Draft(Generic[S]):
         records: list[Record] = []
         folded = 0
         prev, position, size = head.hash, head.position, 0
-        for event in events:
+        for event in decision.events:
             position += 1
             id = edge.ids()
             if type(id) is not str:
@@ -89,8 +101,11 @@ class Draft(Generic[S]):
         self._rows += rows
         self.records += records
         self.size += size
-        if guards:
-            self._guards.update(guards)
+        if isinstance(decision, Admitted):
+            if decision.guards:
+                self._guards.update(decision.guards)
+            if decision.fresh:
+                self._fresh += decision.fresh
         if context.blobs:
             self._blobs += context.blobs
         self.seen = Seen(state, kind.head(state))
@@ -100,7 +115,7 @@ class Draft(Generic[S]):
         first = self._first
         part = StreamAppend(self._name, first.position, first.hash, tuple(self._rows), self._kind.is_source)
         guards = tuple(Guard(PREFIX + source, expected) for source, expected in self._guards.items())
-        return Append(self._edge.tenant, (part,), guards, self._blobs)
+        return Append(self._edge.tenant, (part,), guards, self._blobs, self._fresh)
 
 
 def written(event: Event, envelope: Envelope, hash: bytes) -> Record:

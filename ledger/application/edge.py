@@ -31,6 +31,12 @@ def local_actor() -> Actor:
     return Actor("service:" + re.sub(r"[^\x21-\x7e]", "_", name)[:190])
 
 
+def worker_name() -> str:
+    """Name one ledger that is open, as no other is: the machine, the process and a random part."""
+    host = re.sub(r"[^\x21-\x7e]", "_", socket.gethostname())[:100]
+    return f"{host}/{os.getpid()}/{random.getrandbits(48):012x}"
+
+
 def back_off(attempt: int) -> None:
     """Wait a little, longer with each lost race, and never as long as the rival does."""
     if attempt:
@@ -53,6 +59,18 @@ class Edge:
     """How many lost races in a row are answered by deciding again."""
     opened_heads: set[str] = field(default_factory=set)
     """Source streams whose head is known to exist."""
+
+    def lease_now(self, now: datetime) -> datetime:
+        """Return the time by the clock that leases are judged by: the store's, so that all workers agree.
+
+        A clock that was handed in counts for leases too.
+        """
+        return now if self.has_own_clock else now + self.store.lease_offset()
+
+    @property
+    def has_own_clock(self) -> bool:
+        """Tell whether the clock was handed in."""
+        return self.clock is not system_clock
 
     def now(self) -> datetime:
         """Read the clock.

@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 from ledger.application.edge import Edge
 from ledger.commands import Command
 from ledger.record import ZERO_HASH, Record, TermsMark
-from ledger.run.decision import Decision, Given
+from ledger.run.decision import Decision, Given, Looked
 from ledger.stores.base import SnapshotRow
 
 S = TypeVar("S")
@@ -57,5 +57,13 @@ class Kind(Generic[S]):
     """Read the state as it is stored."""
     prior: Callable[[str, S, Command], bytes | None]
     """Say under which digest to look for what a command speaks of and the state no longer holds."""
+    sources: Callable[[S, Command], Iterable[str]]
+    """Say on which source streams a command is decided."""
+    judges_leases: Callable[[Command], bool] = lambda command: False
+    """Tell whether a command is decided by the time of a lease."""
+    is_wanted: Callable[[S, Command], bool] = lambda state, command: False
+    """Tell whether the store has to be asked about an effect before the first try."""
+    look_up: Callable[[Edge, S, Command, datetime], Looked | None] = lambda edge, state, command, now: None
+    """Read what the store holds of the effect a command speaks of."""
     snapshot: Callable[[S], SnapshotRow] | None = None
     is_source: bool = False

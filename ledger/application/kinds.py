@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
 from ledger.application.edge import Edge
 from ledger.application.kind import NOWHERE, Found, Head, Kind
+from ledger.application.looking import look_up
 from ledger.application.rows import chained, linked
 from ledger.codec import message_digest, observation_digest
 from ledger.commands import (
+    AcceptConstraint,
+    AcknowledgeRevision,
+    ClaimEffect,
     Command,
     InvalidateObservation,
+    ReconcileEffect,
     RecordMessage,
     RecordObservation,
     RefuteAssumption,
 )
 from ledger.record import ZERO_HASH, short_digest
 from ledger.run import assumptions, observations
+from ledger.run.claims import sources_of
 from ledger.run.contract import Contract, by_id
 from ledger.run.decide import decide
+from ledger.run.looking import is_wanted
 from ledger.run.saving import restore, save
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
 from ledger.run.state import FOLD, evolve, replay
@@ -86,6 +93,15 @@ _LOOKED_UP: dict[type[Command], Callable[[str, Contract, Any], bytes | None]] = 
 }
 
 
+def _run_sources(contract: Contract | None, command: Command) -> Iterable[str]:
+    """Name the source streams on whose state a command is decided."""
+    if isinstance(command, ClaimEffect):
+        return () if contract is None else sources_of(contract)
+    if isinstance(command, AcceptConstraint | AcknowledgeRevision) and command.source is not None:
+        return (command.source.stream,)
+    return ()
+
+
 RUN: Kind[Contract | None] = Kind(
     head=_run_head,
     evolve=evolve,
@@ -93,6 +109,10 @@ RUN: Kind[Contract | None] = Kind(
     decide=decide,
     load=load_contract,
     prior=_run_prior,
+    sources=_run_sources,
+    judges_leases=lambda command: isinstance(command, ClaimEffect | ReconcileEffect),
+    is_wanted=is_wanted,
+    look_up=look_up,
     snapshot=_run_snapshot,
 )
 
@@ -120,5 +140,6 @@ SOURCE: Kind[SourceState] = Kind(
     decide=decide_source,
     load=load_source,
     prior=_no_prior,
+    sources=lambda state, command: (),
     is_source=True,
 )

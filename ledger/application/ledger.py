@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from types import TracebackType
@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ledger.application.edge import Edge
+from ledger.application.effects import Effects
 from ledger.application.following import begin, follow
 from ledger.application.kind import Found
 from ledger.application.kinds import RUN, load_contract, load_source
@@ -27,23 +28,25 @@ from ledger.application.turns import Turns
 from ledger.canonical import invalid
 from ledger.errors import InvalidInput, NotFound, RunNotFound
 from ledger.events import Event
+from ledger.gateway.tools import Tool
 from ledger.record import Record
 from ledger.run.contract import Contract
 from ledger.run.sources import PREFIX, SourceState
+from ledger.secrets import Secrets
 from ledger.stores import forks
 from ledger.stores.base import Blob, FullStore
 from ledger.values import Actor, Limits, Runtime
 
 
-class Ledger:
+class Ledger(Effects):
     """A ledger of one tenant. Threads may share it; a process that was forked off reopens its store.
 
     Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: Edge, secrets: Secrets | None = None, tools: Iterable[Tool] = ()) -> None:
         self._edge = edge
-        self._shared = Shared(edge)
+        self._shared = Shared(edge, secrets, tools)
         self._runs: WeakValueDictionary[str, Turns[Contract | None]] = WeakValueDictionary()
 
     @property
@@ -180,7 +183,9 @@ class Ledger:
         incarnation: int | None,
         correlation: str | None = None,
     ) -> Run:
-        return Run(turns, self._shared.context(actor, incarnation, correlation), partial(loaded, self._edge))
+        shared = self._shared
+        context = shared.context(actor, incarnation, correlation)
+        return Run(turns, context, partial(loaded, self._edge), shared.workshop)
 
     def _turns(
         self,
@@ -267,6 +272,15 @@ class Ledger:
                 return Page(tuple(found), found[-1].run)
             found.append(RunSummary.of(contract))
         return Page(tuple(found), None)
+
+    def _contracts(self, run: str | None) -> Iterator[Contract]:
+        if run is not None:
+            yield self.contract(run)
+            return
+        for name in self._run_names("", ""):
+            contract = load_contract(self._edge, name).state
+            if contract is not None:
+                yield contract
 
     def _run_names(self, prefix: str, after: str) -> Iterator[str]:
         while True:

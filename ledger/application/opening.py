@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ledger.application.edge import Edge, local_actor
 from ledger.application.ledger import Ledger
 from ledger.canonical import invalid
+from ledger.gateway.tools import Tool
+from ledger.secrets import Secrets
 from ledger.stores.opening import open_store
 from ledger.stores.stamps import Clock, new_id, system_clock
 from ledger.values import Actor, check_id
@@ -24,6 +26,8 @@ def open_ledger(
     busy_seconds: float = 10.0,
     create: bool = True,
     unsafe: bool = False,
+    secrets: Secrets | None = None,
+    tools: Iterable[Tool] = (),
 ) -> Ledger:
     """Open a ledger, creating its tables where there are none.
 
@@ -36,6 +40,8 @@ def open_ledger(
         busy_seconds: how long to wait for another process that writes.
         create: make the file where there is none; without it that is StoreUnavailable, reason `missing`.
         unsafe: accept a database that could lose what was acknowledged.
+        secrets: what is taken for a secret, and how a `SecretRef` is resolved; None: `Secrets()`.
+        tools: tools that runs and `reconcile` find by name.
 
     Raises:
         InvalidInput: the address or the tenant is malformed, or `clock` or `ids` no plain function.
@@ -53,7 +59,7 @@ def open_ledger(
     except ValueError as error:
         raise invalid("tenant", str(error)) from None
     store = open_store(url, busy_seconds=busy_seconds, create=create, unsafe=unsafe, tenant=tenant)
-    return Ledger(Edge(store, tenant, actor or local_actor(), clock, ids))
+    return Ledger(Edge(store, tenant, actor or local_actor(), clock, ids), secrets, tools)
 
 
 def _plain_function(name: str, given: object) -> None:

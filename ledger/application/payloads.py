@@ -6,7 +6,7 @@ import hashlib
 import logging
 from typing import Any, NamedTuple
 
-from ledger.canonical import canonical_text
+from ledger.canonical import canonical_text, load_text
 from ledger.errors import InvalidInput
 from ledger.stores.base import Blob
 from ledger.values import Payload
@@ -84,3 +84,8 @@ def pack_content(content: bytes, kind: str) -> Packed:
     digest = hashlib.sha256(content)
     payload = Payload(digest=digest.hexdigest(), size=len(content))
     return Packed(payload, (Blob(digest.digest(), kind, content),))
+
+
+def content_of(content: bytes | None) -> Any:
+    """Read the JSON content of a blob; None where it has expired."""
+    return None if content is None else load_text(content)

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
+from ledger.application.loaded import Loaded
+from ledger.application.payloads import content_of
 from ledger.application.rows import chained, decoded
-from ledger.application.runs import Loaded, content_of
 from ledger.canonical import invalid, load_text
 from ledger.codec import effect_digest, observation_digest
 from ledger.errors import IntegrityError, RunNotFound

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Unpack
 
 from ledger import commands as c
-from ledger.application.sayings import RunSayings
+from ledger.application.acting import Doing, Workshop
+from ledger.application.acts import Options, RunActs
+from ledger.application.loaded import Loaded
+from ledger.application.performing import Block, Driver, block, perform
 from ledger.application.statements import Context, Stated
 from ledger.application.turns import Turns
-from ledger.canonical import load_text
 from ledger.errors import RunNotFound, StoreUnavailable
-from ledger.run.contract import Contract, Message
+from ledger.gateway import protocol as p
+from ledger.gateway.tools import Tool
+from ledger.run.contract import Contract
+from ledger.run.history import EffectHistory
 
 
-class Loaded(NamedTuple):
-    """Everything a stopped run needs to go on, as of one position."""
-
-    contract: Contract
-    results: dict[str, Any]
-    """What the cursor needs, by reference (`effect:KEY`, `observation:KEY`), as far as it has a result."""
-    messages: tuple[tuple[Message, Any], ...]
-    """The messages of the window with their contents, oldest first; None where one has expired."""
-
-
-class Run(RunSayings[Stated]):
+class Run(RunActs[Stated]):
     """A run, as one actor writes to it.
 
     The handle belongs to the incarnation it was made in: once the run is resumed elsewhere its requests are
@@ -36,9 +32,13 @@ class Run(RunSayings[Stated]):
     """
 
     def __init__(
-        self, turns: Turns[Contract | None], context: Context, loader: Callable[[Contract], Loaded]
+        self,
+        turns: Turns[Contract | None],
+        context: Context,
+        loader: Callable[[Contract], Loaded],
+        workshop: Workshop,
     ) -> None:
-        super().__init__(context)
+        super().__init__(context, workshop)
         self._turns = turns
         self._loader = loader
 
@@ -67,10 +67,54 @@ class Run(RunSayings[Stated]):
         """
         return self._loader(self.contract)
 
+    def effect(
+        self, tool: Tool | str, args: Mapping[str, Any] | None = None, **options: Unpack[Options]
+    ) -> AbstractContextManager[Block]:
+        """Perform an act whose body is a block: `with run.effect("refund", {...}) as effect:`.
+
+        The block ends by `effect.succeed(result)`, or without a result. If it raises one of the tool's
+        `definite_errors` nothing happened, else nobody knows. Options as `perform` takes them; a retry is
+        the caller's own.
+
+        Raises:
+            AlreadyDone: it was done before, so the block was not entered; `result` is what was recorded.
+
+        And what `perform` raises.
+        """
+        if isinstance(tool, str) and tool not in self._workshop.tools:
+            one = self._doing(tool, args, _enclosed, options, once=True)
+        else:
+            one = self._doing(tool, args, None, options, once=True)
+        return block(self._driver(one), one)
+
+    def ask(self, known: EffectHistory) -> str:
+        """Ask the probe of an effect's tool what became of it, record the answer, and return what is known.
+
+        One of `happened`, `did_not_happen` and `unknown`.
+
+        Raises:
+            InvalidInput: its tool is not known here, or has no probe; or the probe is a coroutine function.
+        """
+        one = self._asking(known)
+        return self._driver(one).run(p.ask())
+
+    def _perform(self, one: Doing) -> Any:
+        return perform(self._driver(one), one)
+
+    def _driver(self, one: Doing) -> Driver:
+        return Driver(one, self._turns.do, lambda: self.contract)
+
+    def _seen(self) -> Contract:
+        return known(self.id, self._turns.stream.state)
+
     def _do(
         self, command: c.Command, context: Context, expected: int | None, again: StoreUnavailable | None
     ) -> Stated:
         return self._turns.do(command, context, expected=expected, again=again)
+
+
+def _enclosed(**args: Any) -> None:
+    """Stand for the block that acts."""
 
 
 def known(run: str, contract: Contract | None) -> Contract:
@@ -82,8 +126,3 @@ def known(run: str, contract: Contract | None) -> Contract:
     if contract is None:
         raise RunNotFound(f"no run {run!r} was opened", run=run)
     return contract
-
-
-def content_of(content: bytes | None) -> Any:
-    """Read the JSON content of a blob; None where it has expired."""
-    return None if content is None else load_text(content)

@@ -15,7 +15,7 @@ from ledger.application.payloads import Packed, pack, pack_content, pack_report
 from ledger.application.statements import Context
 from ledger.canonical import canonical_text, invalid
 from ledger.errors import StoreUnavailable
-from ledger.values import Actor, Change, Outcome, Rule, Runtime, Source, Step
+from ledger.values import Actor, Change, Ending, Rule, Runtime, Source, Step
 
 Amounts = Mapping[str, Decimal | str | int]
 C = type[c.Command]
@@ -335,7 +335,7 @@ class RunSayings(ABC, Generic[R]):
 
     def close(
         self,
-        outcome: Outcome | str,
+        outcome: Ending | str,
         *,
         reason: str | None = None,
         by: str | None = None,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import TypeAdapter, ValidationError
 
 from ledger import commands as c
+from ledger.application.acting import Workshop
 from ledger.application.edge import Edge
 from ledger.application.kinds import SOURCE, load_source
 from ledger.application.sayings import build, several
@@ -14,15 +15,20 @@ from ledger.application.statements import Context
 from ledger.application.stream import Stream
 from ledger.application.turns import Turns
 from ledger.canonical import invalid
+from ledger.gateway.tools import Tool
 from ledger.run.sources import PREFIX, SourceState
+from ledger.secrets import Secrets
 from ledger.values import Actor, Limits, Runtime, SourceId, check_id, explain
 
 
 class Shared:
     """What all handles of one ledger share. Threads may share it."""
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: Edge, secrets: Secrets | None = None, tools: Iterable[Tool] = ()) -> None:
         self.edge = edge
+        self.workshop = Workshop(edge, secrets)
+        for tool in tools:
+            self.workshop.register(tool)
         self._sources: dict[str, Turns[SourceState]] = {}
 
     def writer(self, actor: Actor | None) -> Actor:

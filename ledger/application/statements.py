@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ledger.commands import AcceptConstraint, AcknowledgeRevision, Command
+from ledger.commands import Command
 from ledger.errors import StoreUnavailable
 from ledger.record import Record
 from ledger.run.sources import SourceState
@@ -53,6 +53,8 @@ class Context:
     """The command was built, and so checked, by the handle that asks."""
     correlation: str | None = None
     incarnation: int | None = None
+    secret: str | None = None
+    """Where the arguments of an act hold a secret, and why it is taken for one."""
     sources: Callable[[str, bool], Mapping[str, SourceState]] | None = None
     """Read a source stream a command names; True after it moved, and where nothing old may be told."""
 
@@ -80,13 +82,3 @@ class Statement:
         """What was sent of it and may be stored, the last try first."""
         self.outcome: Stated | Exception | None = None
         """What is told to who asked; None as long as nothing is known."""
-
-
-def source_of(command: Command) -> str | None:
-    """Return the source stream on whose state a command is decided."""
-    if isinstance(command, _FROM_SOURCES) and command.source is not None:
-        return command.source.stream
-    return None
-
-
-_FROM_SOURCES = (AcceptConstraint, AcknowledgeRevision)

@@ -24,15 +24,24 @@ from ledger.application.edge import Edge
 from ledger.application.kind import Found, Kind
 from ledger.application.refusals import refusal_error
 from ledger.application.rows import decoded
-from ledger.application.statements import Context, Stated, Statement, source_of
+from ledger.application.statements import Context, Stated, Statement
 from ledger.application.steps import Call, Send, Steps
 from ledger.application.tip import Tip
 from ledger.commands import Command
-from ledger.errors import GuardMoved, InvalidInput, LedgerError, PositionConflict, StoreBusy, StoreUnavailable
+from ledger.errors import (
+    ActKnown,
+    EffectInFlight,
+    GuardMoved,
+    InvalidInput,
+    LedgerError,
+    PositionConflict,
+    StoreBusy,
+    StoreUnavailable,
+)
 from ledger.events import Event
 from ledger.record import Record
 from ledger.run.decision import Decision, Given, Refusal
-from ledger.run.sources import PREFIX
+from ledger.run.sources import PREFIX, SourceState
 from ledger.stores.base import Appended
 
 log = logging.getLogger("ledger")
@@ -163,27 +172,28 @@ class Stream(Generic[S]):
         if expected is not None:
             yield from self.tip.expect(expected)
         earlier: tuple[Event, ...] = ()
-        looked = False
+        looked = searching = False
         for attempt in count():
             state = self.tip.seen.state
-            given = self._given(statement, earlier)
-            if self._is_about_more(state, command):
-                given = yield from self._found_out(state, statement, given, looked)
+            searching = searching or self._kind.is_wanted(state, command)
+            given = yield from self._found_out(
+                state, statement, self._given(statement, earlier), looked, searching
+            )
             decision = self._kind.decide(state, command, given)
             if isinstance(decision, Refusal) or not decision.events:
                 if looked:
                     landed = yield from self.tip.landed(statement)
                     return landed or (yield from self._told(decision, context, given.now))
-                # Neither a refusal nor a repeat is told on what may be old: the run, or a source.
-                looked = True
+                # Neither a refusal nor a repeat is told on what may be old: the run, a source, or an effect.
+                looked = searching = True
                 yield from self.tip.look()
                 if expected is not None:
                     yield from self.tip.expect(expected)
                 continue
             try:
-                draft = self.tip.draft(decision.events, context, decision.guards, given.now)
+                draft = self.tip.draft(decision, context, given.now)
                 return (yield from self.tip.append(draft, statement))
-            except (PositionConflict, GuardMoved) as lost:
+            except (PositionConflict, GuardMoved, ActKnown, EffectInFlight) as lost:
                 # A report is decided again until it is stored: refusing it would lose a fact.
                 if attempt + 1 >= self.edge.tries and not command.report:
                     raise
@@ -192,6 +202,9 @@ class Stream(Generic[S]):
                 looked = False
                 if isinstance(lost, GuardMoved):
                     earlier = decision.events
+                    continue
+                if not isinstance(lost, PositionConflict):
+                    searching = True  # the act was begun before, maybe in another run of the lineage
                     continue
                 yield from self._after_conflict(lost, expected)
             landed = yield from self.tip.landed(statement)
@@ -203,24 +216,45 @@ class Stream(Generic[S]):
         context = statement.context
         assert context is not None
         now = self.edge.now()
-        return Given(context.actor, now, self.name, context.incarnation, earlier=earlier)
+        return Given(
+            context.actor,
+            now,
+            self.name,
+            context.incarnation,
+            earlier=earlier,
+            secret=context.secret,
+        )
 
     def _is_about_more(self, state: S, command: Command) -> bool:
         """Tell whether a command is decided on more than the state."""
-        return source_of(command) is not None or self._kind.prior(self.name, state, command) is not None
+        kind = self._kind
+        return bool(kind.sources(state, command)) or kind.prior(self.name, state, command) is not None
 
-    def _found_out(self, state: S, statement: Statement, given: Given, fresh: bool) -> Steps[Given]:
+    def _found_out(
+        self, state: S, statement: Statement, given: Given, fresh: bool, searching: bool
+    ) -> Steps[Given]:
         """Read what a command is decided on beside the state."""
         command, context = statement.command, statement.context
         assert command is not None
         assert context is not None
+        if self._kind.judges_leases(command):
+            # First the clock, then the lease: one that has lapsed by then is not renewed any more.
+            given = given._replace(lease_now=(yield Call(partial(self.edge.lease_now, given.now))))
+        if not searching and not self._is_about_more(state, command):
+            return given
         digest = self._kind.prior(self.name, state, command)
         if digest is not None:
             given = given._replace(prior=(yield Call(partial(self._prior, digest))))
-        source = source_of(command)
-        if source is not None and context.sources is not None:
-            read = partial(context.sources, source, fresh or bool(given.earlier))
-            given = given._replace(sources=(yield Call(read)))
+        sources: dict[str, SourceState] = {}
+        if context.sources is not None:
+            for source in self._kind.sources(state, command):
+                read = partial(context.sources, source, fresh or bool(given.earlier))
+                sources.update((yield Call(read)))
+        if sources:
+            given = given._replace(sources=sources)
+        if searching:
+            look_up = partial(self._kind.look_up, self.edge, state, command, given.for_leases)
+            given = given._replace(looked=(yield Call(look_up)))
         return given
 
     def _prior(self, digest: bytes) -> tuple[Record, ...]:
@@ -235,7 +269,7 @@ class Stream(Generic[S]):
         if decision.events:
             try:
                 # Not a try of what was asked: found again it would be taken for that.
-                draft = self.tip.draft(decision.events, context, {}, now)
+                draft = self.tip.draft(decision, context, now)
                 yield from self.tip.append(draft, Statement())
             except PositionConflict:
                 # Somebody wrote meanwhile; the refusal stands, and the next request will record it.
@@ -321,13 +355,14 @@ class Stream(Generic[S]):
             try:
                 assert one.command is not None
                 state, given = draft.seen.state, self._given(one, ())
-                if self._is_about_more(state, one.command):
-                    given = yield from self._found_out(state, one, given, False)
+                if self._kind.is_wanted(state, one.command):
+                    continue  # what the store holds of it may be about to be appended here
+                given = yield from self._found_out(state, one, given, False, False)
                 decision = self._kind.decide(state, one.command, given)
                 if isinstance(decision, Refusal) or not decision.events or not draft.admits(decision.guards):
                     continue
                 assert one.context is not None
-                draft.add(decision.events, one.context, decision.guards, given.now)
+                draft.add(decision, one.context, given.now)
             except Exception:  # noqa: BLE001  it meets that again by itself, and is told
                 continue
             said.append((one, len(decision.events)))

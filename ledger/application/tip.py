@@ -19,6 +19,7 @@ from ledger.canonical import invalid
 from ledger.errors import LedgerError, PositionConflict, StoreUnavailable
 from ledger.events import Event
 from ledger.record import Record, event_id
+from ledger.run.decision import Admitted, Refusal
 from ledger.stores.base import Appended, StoredRow
 
 S = TypeVar("S")
@@ -64,7 +65,8 @@ class Tip(Generic[S]):
         """
         imported = Statement()
         try:
-            stated = yield from self.append(self.draft(events, context, guards, self.edge.now()), imported)
+            draft = self.draft(Admitted(tuple(events), guards), context, self.edge.now())
+            stated = yield from self.append(draft, imported)
         except StoreUnavailable as error:
             raise naming(error, imported.doubts) from error
         if self.is_save_due:
@@ -115,12 +117,10 @@ class Tip(Generic[S]):
 
     # --- appending -------------------------------------------------------------------------------
 
-    def draft(
-        self, events: Sequence[Event], context: Context, guards: Mapping[str, int], now: datetime
-    ) -> Draft[S]:
-        """Draft events on what was seen."""
+    def draft(self, decision: Admitted | Refusal, context: Context, now: datetime) -> Draft[S]:
+        """Draft what was decided on what was seen."""
         draft = Draft(self.edge, self.name, self.kind, self.seen)
-        draft.add(events, context, guards, now)
+        draft.add(decision, context, now)
         return draft
 
     def append(self, draft: Draft[S], statement: Statement) -> Steps[Stated]:

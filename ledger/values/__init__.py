@@ -13,7 +13,7 @@ from ledger.values.base import (
 )
 from ledger.values.choices import (
     Change,
-    Outcome,
+    Ending,
     Recovery,
     Verdict,
 )
@@ -101,6 +101,7 @@ __all__ = [
     "Change",
     "Count",
     "Counts",
+    "Ending",
     "ErrorSaid",
     "Flag",
     "FrozenMap",
@@ -109,7 +110,6 @@ __all__ = [
     "Labels",
     "Limits",
     "Operator",
-    "Outcome",
     "Party",
     "Payload",
     "Position",

@@ -27,7 +27,7 @@ class Verdict(StrEnum):
     REFUSE = "refuse"
 
 
-class Outcome(StrEnum):
+class Ending(StrEnum):
     """How a run ended."""
 
     COMPLETED = "completed"

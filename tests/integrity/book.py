@@ -42,7 +42,7 @@ from ledger.run.contract import Contract
 from ledger.run.saving import save
 from ledger.run.state import FOLD, evolve
 from ledger.stores.base import SnapshotRow, StoredRow, StreamHead
-from ledger.values import Actor, Outcome, Payload, Published, Recovery, Source
+from ledger.values import Actor, Ending, Payload, Published, Recovery, Source
 from tests.strategies import NOON
 
 TENANT = "default"
@@ -142,7 +142,7 @@ class Book:
         book.add(
             "r-1",
             ReviewSigned(by="human:lee", hash=book.at("r-1", 8).hash.hex(), head=8, meaning="reviewed"),
-            RunClosed(outcome=Outcome.COMPLETED),
+            RunClosed(outcome=Ending.COMPLETED),
         )
         book.add(POLICY, ConstraintWithdrawnAtSource(by="human:kim", id="limit", reason="replaced"))
         book.add(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ledger.events import CursorMoved, RunClosed, RunOpened, RunSuspended, SourceRevised
 from ledger.integrity.findings import MOST_FINDINGS
 from ledger.integrity.verify import Standing
-from ledger.values import Outcome
+from ledger.values import Ending
 from tests.integrity.book import POLICY, Book
 
 
@@ -113,7 +113,7 @@ def test_many_findings_of_a_stream_are_counted_but_not_all_kept() -> None:
         "r",
         RunOpened(goal="x"),
         *(CursorMoved(node=str(n)) for n in range(300)),
-        RunClosed(outcome=Outcome.FAILED),
+        RunClosed(outcome=Ending.FAILED),
     )
     for position in range(2, 302):
         book.change("r", position, hash=hashlib.sha256(b"x").digest())

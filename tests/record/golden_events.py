@@ -96,7 +96,7 @@ COMPLETE: tuple[e.Event, ...] = (
     e.RunClosed(
         by="human:kim",
         obligations=("tell-customer",),
-        outcome=v.Outcome.RESTARTED,
+        outcome=v.Ending.RESTARTED,
         reason=TEXT,
         result=JSON_VALUE,
         successor="run-2",
@@ -283,7 +283,7 @@ MINIMAL: tuple[e.Event, ...] = (
         predecessor_position=1,
         reason="x",
     ),
-    e.RunClosed(outcome=v.Outcome.COMPLETED),
+    e.RunClosed(outcome=v.Ending.COMPLETED),
     e.GoalRevised(by="human:kim", reason="x", text="x"),
     e.PlanCommitted(steps=(v.Step(name="s"),)),
     e.PlanRevised(reason="x", steps=(v.Step(name="s"),)),

@@ -23,7 +23,7 @@ from ledger.record import (
     event_id,
     same_content,
 )
-from ledger.values import Actor, Outcome
+from ledger.values import Actor, Ending
 from tests.record.records import ENVELOPE, GOAL, ROW, envelopes, fields_of, row_of
 from tests.strategies import ANY, COMPLETE, NOON, Vocabulary, event, events
 
@@ -172,7 +172,7 @@ def chain(length: int, run: str = "r") -> list[tuple[int, bytes, bytes]]:
     prev = ZERO_HASH
     for position in range(1, length + 1):
         said: Event = (
-            RunOpened(goal="x") if position == 1 else RunClosed(outcome=Outcome.FAILED, reason=str(position))
+            RunOpened(goal="x") if position == 1 else RunClosed(outcome=Ending.FAILED, reason=str(position))
         )
         row = encode(
             said, Envelope("default", run, position, prev, f"e-{position}", NOON, Actor("human:kim"))

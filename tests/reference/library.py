@@ -22,7 +22,7 @@ takes), `ledger.events` (what a record holds) and `ledger.testing` (given, when,
     from ledger.errors import ContractChanged, RunExists
 
 What calls return stands under [the contract, and other values](contract.md); `Actor`, `Source`, `Step`,
-`Rule`, `Runtime`, `Limits`, `Published` and the closed choices `Change`, `Outcome`, `Recovery` and `Verdict`
+`Rule`, `Runtime`, `Limits`, `Published` and the closed choices `Change`, `Ending`, `Recovery` and `Verdict`
 stand under [Types](events.md#types)."""
 
 KINDS: tuple[type, ...] = (Ledger, Run, SourceHandle)

@@ -31,7 +31,7 @@ from ledger.events import (
     SourceRevised,
 )
 from ledger.record import MAX_RECORD_BYTES
-from ledger.run.keys import act_key, effect_key
+from ledger.run.keys import act_key, effect_key, observation_key
 from ledger.run.sources import SourceState
 from ledger.stores.base import Blob
 from ledger.values import ErrorSaid, Recovery, Source
@@ -42,7 +42,6 @@ MAX_EVENT_BYTES = MAX_RECORD_BYTES - 16 * 1024
 _FIT_CHARACTERS = 65_536
 _FIT_BYTES = 128 * 1024
 _CUT_CHARACTERS = 20_000
-_OBSERVATION_KEY_LENGTH = 188  # with `observation:` before it, it is still an id
 
 E = TypeVar("E", bound=Event)
 
@@ -229,7 +228,7 @@ class _Teller:
             ObservationRecorded,
             args_digest=digest,
             fresh_for=declared.fresh_for,
-            key=_observation_key(answered.call.tool, digest),
+            key=observation_key(answered.call.tool, answered.call.args),
             occurrence=answered.occurrence,
             tool=answered.call.tool,
             value=packed.payload,
@@ -265,14 +264,6 @@ def _document(number: int, text: str) -> Document:
 
 def _size(event: Event) -> int:
     return len(event.__pydantic_serializer__.to_json(event, exclude_none=True))
-
-
-def _observation_key(tool: str, digest: str) -> str:
-    """Name what a call looks at: the same tool with the same arguments sees the same thing."""
-    key = f"{tool}:{digest[:32]}"
-    if len(key) <= _OBSERVATION_KEY_LENGTH:
-        return key
-    return hashlib.sha256(f"{quote(tool)}{digest}".encode()).hexdigest()
 
 
 def _fit(text: str, number: int) -> str:

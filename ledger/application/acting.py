@@ -1,0 +1,346 @@
+"""What an act takes beside the protocol: its tool and arguments, secrets, and what is recorded of it.
+
+Whoever drives the protocol, a thread or an event loop, uses one `Doing` for each act; what it does itself
+may block, and calls neither tools nor probes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ledger import commands as c
+from ledger.application.edge import Edge, worker_name
+from ledger.application.heartbeats import Beat, Heartbeats
+from ledger.application.looking import effect_of
+from ledger.application.observing import fresh
+from ledger.application.payloads import Packed, content_of, pack_report
+from ledger.application.reading import contents_of
+from ledger.application.sayings import build
+from ledger.application.statements import Context, Stated
+from ledger.canonical import canonical_text, invalid, load_text
+from ledger.codec import effect_digest
+from ledger.errors import InvalidInput, NotFound, StoreError
+from ledger.events import EffectStarted
+from ledger.gateway import protocol as p
+from ledger.gateway.current import CurrentEffect
+from ledger.gateway.tools import Declared, Function, Tool, declare
+from ledger.run.claims import names_of
+from ledger.run.contract import Contract
+from ledger.run.history import EffectHistory
+from ledger.run.keys import observation_key
+from ledger.secrets import Secrets
+from ledger.stores import forks
+from ledger.values import Payload, Recovery, Runtime, untag_secrets
+
+log = logging.getLogger("ledger")
+
+
+class Workshop:
+    """The tools of a ledger, and what all acts of it share. Threads may share it."""
+
+    def __init__(self, edge: Edge, secrets: Secrets | None = None) -> None:
+        self.edge = edge
+        self.secrets = Secrets() if secrets is None else secrets
+        self.tools: dict[str, Tool] = {}
+        self.heartbeats = Heartbeats(edge)
+        self._name = worker_name()
+
+    @property
+    def worker(self) -> str:
+        """Name who claims here: this ledger, in this process."""
+        return f"{self._name}/{forks.generation()}"
+
+    def register(self, tool: Tool) -> Tool:
+        """Keep a tool, so that it is found by its name; a later one of the same name takes its place."""
+        self.tools[tool.name] = tool
+        return tool
+
+    def tool(self, tool: Tool | str | Function, function: Function | None, declared: Declared) -> Tool:
+        """Find or declare the tool of a call, and keep it.
+
+        Raises:
+            InvalidInput: no tool of this name is known here, or declarations contradict each other.
+        """
+        if isinstance(tool, Tool):
+            if function is not None:
+                raise invalid("function", f"{tool.name!r} is a tool already and has its function")
+            known = tool
+        elif function is not None or not isinstance(tool, str):
+            if isinstance(function, Tool):
+                known = replace(function, name=tool) if isinstance(tool, str) else function
+            else:
+                named = isinstance(tool, str)
+                body = function if named else tool
+                return self.register(declare(body, name=tool if named else None, **declared))  # type: ignore[arg-type]
+        elif tool in self.tools:
+            known = self.tools[tool]
+        else:
+            names = ", ".join(sorted(self.tools)) or "none"
+            raise invalid("tool", f"no tool {tool!r} is known here (known: {names}): give its function")
+        return self.register(known.with_declared(**declared) if declared else known)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a call names its act, beside tool and arguments."""
+
+    step: str | None = None
+    occurrence: str | None = None
+    key: str | None = None
+    repeat_reason: str | None = None
+    undone_by: str | None = None
+    rests_on: Sequence[str] = ()
+    about: Sequence[str] = ()
+    runtime: Runtime | None = None
+    wait_seconds: float = 0.0
+    once: bool = False
+
+
+@dataclass(slots=True)
+class Doing:
+    """One act on its way through the protocol."""
+
+    workshop: Workshop
+    run: str
+    act: p.Act
+    context: Context
+    began: float = field(default_factory=time.monotonic)
+    """When the last claim, or read, began, on the monotonic clock."""
+    seen_at: Any = None
+    """When it began, on the ledger's clock."""
+    attempt: p.Attempt | None = None
+    beat: Beat | None = None
+
+    # --- what is said ----------------------------------------------------------------------------
+
+    def claiming(self) -> tuple[c.Command, Context]:
+        """Return what to say to claim the next attempt."""
+        self.began = time.monotonic()
+        return self.act.claim, self.context
+
+    def claimed(self, stated: Stated) -> p.Attempt | None:
+        """Return the attempt that a claim came to; None where the act was done."""
+        for record in stated.records:
+            if isinstance(record.event, EffectStarted):
+                self.attempt = p.Attempt(record.event.attempt, record.event.lease_until)
+                return self.attempt
+        return None
+
+    def reporting(self, report: p.Report) -> tuple[c.Command, Context]:
+        """Return what to say to report what happened, in a shape that can be stored."""
+        fields = dict(report.fields)
+        secrets = self.workshop.secrets
+        if "error" in fields:
+            said = fields["error"]
+            fields["error"] = said.with_fields({"message": secrets.redact_text(said.message)})
+        if "evidence" in fields:
+            fields["evidence"] = secrets.redact_text(fields["evidence"])
+        packed = Packed(Payload(json_text="null"))
+        if report.result is not None or report.name == "value":
+            packed = self.packed(report.result)
+            fields[report.name] = packed.payload
+        if report.kind is c.RecordObservation:
+            fields |= {
+                "args_digest": hashlib.sha256(self.act.args.encode()).hexdigest(),
+                "key": self.act.key,
+                "observed_at": self.seen_at,
+            }
+        else:
+            fields["key"] = self.act.key
+        context = replace(self.context, blobs=packed.blobs, checked=False, secret=None)
+        return _built(report.kind, fields), context
+
+    def packed(self, value: Any) -> Packed:
+        """Pack what a tool returned: as its own type writes it, and without secrets."""
+        signature = self.act.tool.signature
+        if signature is not None and signature.result is not None:
+            try:
+                value = signature.result.dump_python(value, mode="json", warnings=False)
+            except Exception as error:  # noqa: BLE001  it is no instance of what it says it returns
+                log.warning("the result of %s is not of its declared type: %s", self.act.tool.name, error)
+        kept = self.workshop.secrets.redact(value)
+        if kept is not value:
+            log.warning("a secret in what %s returned is recorded as redacted", self.act.tool.name)
+        return pack_report(kept, "result")
+
+    # --- what is read ----------------------------------------------------------------------------
+
+    def look(self) -> EffectHistory | None:
+        """Read the history of the effect."""
+        return effect_of(self.workshop.edge, self.act.key)
+
+    def see(self, contract: Contract) -> Payload | None:
+        """Return the observation under the act's key while it is fresh."""
+        self.seen_at = self.workshop.edge.now()
+        return fresh(self.workshop.edge, contract, self.act.key, self.act.tool.fresh_for, self.seen_at)
+
+    def read(self, payload: Payload) -> Any:
+        """Read what was recorded, as the type that the tool says it returns.
+
+        Raises:
+            NotFound: its content has expired.
+        """
+        value = value_of(self.workshop.edge, payload)
+        signature = self.act.tool.signature
+        if signature is None or signature.result is None:
+            return value
+        try:
+            return signature.result.validate_python(value)
+        except ValueError:
+            return value  # the tool returned something else, or its type has changed since
+
+    # --- the call --------------------------------------------------------------------------------
+
+    def begin(self, attempt: p.Attempt) -> CurrentEffect | None:
+        """Return the effect as the tool sees it, its lease kept alive; None where that has ended already."""
+        act = self.act
+        effect = CurrentEffect(act.key, attempt.number, act.tool.name, attempt.lease_until)
+        if attempt.lease_until is None:
+            self.seen_at = self.workshop.edge.now()
+            return effect
+        if attempt.number > 1:
+            effect.last_progress = self._last_progress(attempt.number - 1)
+        self.beat = Beat(effect, attempt, act.claim.worker, float(act.claim.lease_seconds), self.began)
+        if self.beat.is_over:
+            return None
+        self.workshop.heartbeats.begin(self.beat)
+        return effect
+
+    def progress(self, value: Any) -> None:
+        """Renew the lease, and keep how far the tool says it is."""
+        if self.beat is not None:
+            text = None
+            if value is not None:
+                text = canonical_text(self.workshop.secrets.redact(value), path="progress")
+            self.workshop.heartbeats.renew(self.beat, text)
+
+    def end(self) -> None:
+        """Renew its lease no more."""
+        if self.beat is not None:
+            self.workshop.heartbeats.end(self.beat)
+
+    def settled(self) -> None:
+        """Forget what was renewed."""
+        if self.beat is not None:
+            self.workshop.heartbeats.settled(self.beat)
+
+    def called_with(self, effect: CurrentEffect) -> Mapping[str, Any]:
+        """Return what to call the function with."""
+        values = self.workshop.secrets.bind(self.act.values)
+        signature = self.act.tool.signature
+        wants = signature is not None and signature.wants_effect
+        return {**values, "effect": effect} if wants else values
+
+    def asked_with(self) -> tuple[str, Any]:
+        """Return what to call the probe with: the key, and the arguments as JSON values."""
+        return self.act.key, untag_secrets(load_text(self.act.args), self.workshop.secrets.lookup)
+
+    def _last_progress(self, attempt: int) -> Any:
+        edge = self.workshop.edge
+        try:
+            lease = edge.store.lease(edge.tenant, effect_digest(self.act.key), attempt)
+        except StoreError:
+            return None  # it is a help, and nothing that is relied on
+        return None if lease is None or lease.progress is None else load_text(lease.progress)
+
+
+def value_of(edge: Edge, payload: Payload) -> Any:
+    """Read the JSON value of a payload.
+
+    Raises:
+        NotFound: its content has expired.
+    """
+    if payload.json_text is not None:
+        return load_text(payload.json_text)
+    assert payload.digest is not None
+    digest = bytes.fromhex(payload.digest)
+    content = contents_of(edge, [digest]).get(digest)
+    if content is None:
+        raise NotFound(f"the content with digest {payload.digest} has expired", digest=payload.digest)
+    return content_of(content)
+
+
+def doing(
+    workshop: Workshop,
+    contract: Contract,
+    context: Context,
+    tool: Tool,
+    args: Mapping[str, Any],
+    asked: Asked,
+) -> Doing:
+    """Build an act from a call.
+
+    Raises:
+        InvalidInput: arguments do not fit the tool's signature, or a name is malformed; `path` says which.
+    """
+    if not isinstance(args, Mapping):
+        raise invalid("args", f"give a mapping of arguments by name, not {args!r:.50}")
+    signature = tool.signature
+    if signature is None:
+        raise invalid("tool", f"{tool.name!r} has no function here: register it with one")
+    bound = signature.bind(args)
+    secret = workshop.secrets.find(bound.values)
+    claim = build(
+        c.ClaimEffect,
+        about=tuple(asked.about),
+        args=bound.text,
+        dedupes_for=tool.dedupes_for,
+        given=asked.key,
+        lease_seconds=tool.lease_seconds,
+        max_attempts=1 if tool.retry is None else tool.retry.max_attempts,
+        occurrence=asked.occurrence,
+        recovery=tool.recovery,
+        repeat_reason=asked.repeat_reason,
+        reserved=tool.cost,
+        resource=tool.resource,
+        rests_on=tuple(asked.rests_on),
+        settle_seconds=tool.settle_seconds,
+        step=asked.step,
+        tool=tool.name,
+        tool_schema=signature.digest,
+        undone_by=asked.undone_by,
+        worker=workshop.worker,
+    )
+    reads = tool.recovery is Recovery.READ_ONLY
+    if reads and secret is not None:
+        raise invalid(secret.path, f"it holds a secret ({secret.rule}): {secret.hint}")
+    assert isinstance(claim, c.ClaimEffect)
+    names = names_of(contract, claim)
+    act = p.Act(
+        tool=tool,
+        key=observation_key(tool.name, bound.text, asked.occurrence) if reads else names.key,
+        args=bound.text,
+        values=bound.values,
+        claim=claim,
+        is_fork=contract.fork_of is not None,
+        once=asked.once,
+        patience=asked.wait_seconds,
+        runtime=asked.runtime,
+    )
+    where = None if secret is None else f"{secret.path} ({secret.rule}): {secret.hint}"
+    return Doing(workshop, contract.run, act, replace(context, about=claim.about, secret=where))
+
+
+def asking(workshop: Workshop, run: str, context: Context, tool: Tool, known: EffectHistory) -> Doing:
+    """Build what asks a tool's probe about an effect that is known from its record."""
+    claim = c.ClaimEffect(args=known.args, recovery=known.recovery, tool=known.tool, worker=workshop.worker)
+    act = p.Act(tool=tool, key=known.key, args=known.args, values=load_text(known.args), claim=claim)
+    return Doing(workshop, run, act, context)
+
+
+def _built(kind: type[c.Command], fields: dict[str, Any]) -> c.Command:
+    """Build a report; what of it no event can hold is left out, since the fact is not to be lost by it."""
+    while True:
+        try:
+            return kind(**fields)
+        except InvalidInput as fault:
+            name = fault.path.partition(".")[0].partition("[")[0]
+            if name not in ("external_ref", "cost"):
+                raise
+            log.warning("%s is not recorded with %s: %s", name, kind.name, fault)
+            fields = {key: value for key, value in fields.items() if key != name}

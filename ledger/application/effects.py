@@ -1,0 +1,147 @@
+"""The effects of a ledger: its tools, what is unsettled across its runs, and settling it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Unpack, overload
+
+from ledger.application.edge import Edge
+from ledger.application.looking import known_effect
+from ledger.application.runs import Run
+from ledger.application.settling import Reconciled, Unsettled, not_asked, oldest_first, unsettled
+from ledger.application.shared import Shared
+from ledger.gateway.tools import Declared, Function, Tool, declare
+from ledger.run.contract import Contract
+from ledger.run.history import EffectHistory
+from ledger.values import Actor
+
+
+class Registered:
+    """A ledger's tools, for both faces of it."""
+
+    _shared: Shared
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that are known here, by name."""
+        return tuple(sorted(self._shared.workshop.tools.values(), key=lambda tool: tool.name))
+
+    @overload
+    def tool(self, function: Function, /) -> Tool: ...
+    @overload
+    def tool(
+        self, *, name: str | None = None, **declared: Unpack[Declared]
+    ) -> Callable[[Function], Tool]: ...
+    def tool(  # type: ignore[misc]  # mypy takes the keys of Declared for parameters that are missing here
+        self, function: Function | None = None, /, *, name: str | None = None, **declared: Unpack[Declared]
+    ) -> Tool | Callable[[Function], Tool]:
+        """Declare a function as a tool of this ledger: `@ledger.tool(recovery="queryable", probe=find)`.
+
+        From then on it is found by its name, by runs and by `reconcile`. It takes what may be `Declared`.
+
+        Raises:
+            InvalidInput: declarations contradict each other, or have no effect; `path` names one.
+        """
+        register = self._shared.workshop.register
+        if function is not None:
+            return register(declare(function, name=name, **declared))
+        return lambda body: register(declare(body, name=name, **declared))
+
+    def register(self, tool: Tool) -> Tool:
+        """Make a tool known here, in the place of one of the same name; return it."""
+        return self._shared.workshop.register(tool)
+
+
+class Effects(Registered, ABC):
+    """What a ledger knows of effects."""
+
+    _edge: Edge
+
+    @abstractmethod
+    def run(self, run: str, *, actor: Actor | None = None, correlation: str | None = None) -> Run:
+        """Return a handle on the present incarnation of a run."""
+
+    @abstractmethod
+    def _contracts(self, run: str | None) -> Iterator[Contract]:
+        """Read the contract of one run, or of all."""
+
+    def effect(self, key: str) -> EffectHistory:
+        """Return what is known of an effect, across all runs of its lineage.
+
+        Raises:
+            EffectNotFound: nothing was intended under this key.
+        """
+        return known_effect(self._edge, key)
+
+    def effects(self, run: str | None = None, *, unknown: bool = False) -> list[Unsettled]:
+        """List what is unsettled, the oldest first: in one run, or in all.
+
+        With `unknown` only that of which nobody knows whether it happened: executing with a lapsed lease,
+        unknown and disputed. What a successor inherited is listed with it, and not with its ancestor.
+
+        Raises:
+            RunNotFound: no such run.
+        """
+        contracts = (contract for contract in self._contracts(run) if run is not None or _is_last(contract))
+        found = (one for contract in contracts for one in unsettled(self._edge, contract))
+        return oldest_first(one for one in found if not unknown or one.status in ("unknown", "disputed"))
+
+    def reconcile(self, run: str | None = None, *, actor: Actor | None = None) -> Iterator[Reconciled]:
+        """Ask the outside about every effect of which nobody knows, and record each answer as evidence.
+
+        Yields one after another, the oldest first. Only tools that are known here and have a probe are
+        asked; for the rest it is said why not.
+
+        Raises:
+            RunNotFound: no such run.
+            InvalidInput: a probe is a coroutine function; `AsyncLedger` awaits those.
+        """
+        for one in self.effects(run):
+            because = not_asked(one, self._shared.workshop.tools)
+            if because is not None:
+                yield Reconciled(one.run, one.effect, "not_asked", because)
+            else:
+                found = self.run(one.run, actor=actor).ask(one.effect)
+                yield Reconciled(one.run, known_effect(self._edge, one.effect.key), found)
+
+    def settle(
+        self,
+        key: str,
+        *,
+        happened: bool,
+        evidence: str,
+        by: str,
+        result: Any = None,
+        external_ref: str | None = None,
+        actor: Actor | None = None,
+    ) -> EffectHistory:
+        """Record what a person found out about an effect, in the run of its last attempt.
+
+        That it did not happen counts once its lease has ended; before, it is kept as evidence only.
+
+        Args:
+            key: of the effect.
+            happened: whether it did.
+            evidence: what shows it.
+            by: who says so.
+            result: what it came to, as a JSON value.
+            external_ref: what the outside calls it.
+            actor: who writes; an agent may not.
+
+        Returns:
+            What is known of the effect then.
+
+        Raises:
+            EffectNotFound: nothing was intended under this key.
+            NotForAgents: an agent would settle by hand.
+        """
+        known = known_effect(self._edge, key)
+        said = {"evidence": evidence, "by": by, "result": result, "external_ref": external_ref}
+        self.run(known.started_in or known.run, actor=actor).settle(key, happened=happened, **said)
+        return known_effect(self._edge, key)
+
+
+def _is_last(contract: Contract) -> bool:
+    """Tell whether no successor has inherited what a run left unsettled."""
+    return bool(contract.effects) and (contract.closed is None or contract.closed.successor is None)

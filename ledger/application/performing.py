@@ -1,0 +1,244 @@
+"""Performing acts in the caller's thread: the sync driver of the gateway's protocol."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from ledger.application.acting import Doing
+from ledger.application.statements import Stated
+from ledger.canonical import invalid
+from ledger.errors import AlreadyDone, StoreBusy, StoreUnavailable
+from ledger.gateway import protocol as p
+from ledger.gateway.answers import Outcome
+from ledger.gateway.current import CurrentEffect, performing
+from ledger.gateway.tools import is_async
+from ledger.run.contract import Contract
+from ledger.values import Recovery
+
+log = logging.getLogger("ledger")
+T = TypeVar("T")
+
+Say = Callable[..., Stated]
+"""Says a command: `say(command, context, again=None)`."""
+
+REPORT_SECONDS = 30.0
+"""How long a report is said again while the store does not answer."""
+
+
+class Driver:
+    """Performs one act in this thread."""
+
+    def __init__(self, doing: Doing, say: Say, look: Callable[[], Contract]) -> None:
+        self._doing = doing
+        self._say = say
+        self._look = look
+        refuse_async(doing.act.tool)
+
+    def run(self, steps: p.Steps[T]) -> T:
+        """Perform all steps, and return what they come to."""
+        try:
+            step = next(steps)
+            while True:
+                step = self._one(steps, step)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+
+    def _one(self, steps: p.Steps[T], step: p.Step) -> p.Step:
+        try:
+            answer = self._answer(step)
+        except BaseException as error:  # noqa: BLE001  it belongs to the protocol, an interrupt too
+            return steps.throw(error)
+        return steps.send(answer)
+
+    def until_call(self, steps: p.Steps[T]) -> p.Execute:
+        """Perform the steps up to the call, for who makes it elsewhere.
+
+        Raises:
+            StopIteration: there is none to make; its value is what was recorded.
+        """
+        step = next(steps)
+        while not isinstance(step, p.Execute):
+            step = self._one(steps, step)
+        return step
+
+    def after_call(self, steps: p.Steps[T], end: p.Returned | p.Raised | p.NotBegun) -> T:
+        """Perform the steps after a call that was made elsewhere."""
+        try:
+            step = steps.send(end)
+            while True:
+                step = self._one(steps, step)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+
+    def _answer(self, step: p.Step) -> Any:
+        doing = self._doing
+        if isinstance(step, p.Claim):
+            return doing.claimed(self._say(*doing.claiming()))
+        if isinstance(step, p.Execute):
+            return self._execute(step.attempt)
+        if isinstance(step, p.Report):
+            return self._report(step)
+        if isinstance(step, p.Ask):
+            return self._ask()
+        if isinstance(step, p.Look):
+            return doing.look()
+        if isinstance(step, p.See):
+            return doing.see(self._look())
+        if isinstance(step, p.Read):
+            return doing.read(step.payload)
+        time.sleep(step.seconds)
+        return None
+
+    def _execute(self, attempt: p.Attempt) -> p.Returned | p.Raised | p.NotBegun:
+        doing = self._doing
+        with self.under_way(attempt) as effect:
+            if effect is None:
+                return p.NotBegun()
+            try:
+                with performing(effect):
+                    return p.Returned(plain(doing.act.tool(**doing.called_with(effect))))
+            except Exception as error:  # noqa: BLE001  what it means is for the protocol to say
+                return p.Raised(error)
+
+    @contextmanager
+    def under_way(self, attempt: p.Attempt) -> Iterator[CurrentEffect | None]:
+        """Keep the lease alive; None where it has ended already."""
+        doing = self._doing
+        effect = doing.begin(attempt)
+        if effect is not None:
+            effect.on_progress(doing.progress)
+        try:
+            yield effect
+        finally:
+            doing.end()
+
+    def _ask(self) -> Any:
+        probe = self._doing.act.tool.probe
+        assert probe is not None, "only what can be asked is asked"
+        try:
+            return plain(probe(*self._doing.asked_with()))
+        except Exception as error:  # noqa: BLE001  a probe that fails could not tell
+            return p.Raised(error)
+
+    def _report(self, report: p.Report) -> Stated:
+        """Say a report until it is stored, as long as the store may come back soon."""
+        command, context = self._doing.reporting(report)
+        deadline = time.monotonic() + REPORT_SECONDS
+        again: StoreUnavailable | None = None
+        pause = 0.01
+        while True:
+            try:
+                stated = self._say(command, context, again=again)
+                break
+            except (StoreUnavailable, StoreBusy) as error:
+                if not error.retryable or time.monotonic() + pause > deadline:
+                    raise
+                log.warning("a report is said again: %s", error)
+                again = error if isinstance(error, StoreUnavailable) else again
+            time.sleep(pause)
+            pause = min(pause * 2, 1.0)
+        self._doing.settled()
+        return stated
+
+
+class Block:
+    """An effect whose body is a block of the caller's: `with run.effect(...) as effect:`."""
+
+    def __init__(self, effect: CurrentEffect) -> None:
+        self._effect = effect
+        self.outcome: Outcome | None = None
+
+    @property
+    def key(self) -> str:
+        """What names the act to the outside: 64 hexadecimal digits, the same for every attempt."""
+        return self._effect.key
+
+    @property
+    def attempt(self) -> int:
+        """Number of this attempt, from 1."""
+        return self._effect.attempt
+
+    @property
+    def deadline(self) -> Any:
+        """When its lease ends unless it is renewed."""
+        return self._effect.deadline
+
+    def progress(self, value: Any = None) -> None:
+        """Report how far it is and renew the lease; see `CurrentEffect.progress`."""
+        self._effect.progress(value)
+
+    def check(self) -> None:
+        """Make sure that this worker still holds the effect; see `CurrentEffect.check`."""
+        self._effect.check()
+
+    def succeed(self, result: Any = None, *, external_ref: str | None = None, cost: Any = None) -> None:
+        """Say what the act came to; it is recorded when the block ends."""
+        self.outcome = Outcome(result, external_ref, cost)
+
+
+def perform(driver: Driver, doing: Doing) -> Any:
+    """Perform an act, or read what its tool reads."""
+    reads = doing.act.tool.recovery is Recovery.READ_ONLY
+    return driver.run(p.read(doing.act) if reads else p.perform(doing.act))
+
+
+@contextmanager
+def block(driver: Driver, doing: Doing) -> Iterator[Block]:
+    """Perform an act whose body is a block."""
+    steps = p.perform(doing.act)
+    try:
+        step = driver.until_call(steps)
+    except StopIteration as done:
+        raise AlreadyDone(
+            f"{doing.act.tool.name!r} was done before, so the block is not entered",
+            key=doing.act.key,
+            result=done.value,
+        ) from None
+    end: p.Returned | p.Raised | p.NotBegun
+    with driver.under_way(step.attempt) as effect:
+        if effect is None:
+            end = p.NotBegun()
+        else:
+            handle = Block(effect)
+            try:
+                with performing(effect):
+                    yield handle
+            except Exception as error:  # noqa: BLE001  what it means is for the protocol to say
+                end = p.Raised(error)
+            else:
+                end = p.Returned(handle.outcome or Outcome())
+    driver.after_call(steps, end)
+
+
+def refuse_async(tool: Any) -> None:
+    """Refuse what has to be awaited.
+
+    Raises:
+        InvalidInput: the tool, or its probe, is a coroutine function.
+    """
+    for name, function in (("function", tool.function), ("probe", tool.probe)):
+        if function is not None and is_async(function):
+            raise invalid(
+                name,
+                f"{tool.name!r} is awaited, and nobody awaits here: use AsyncLedger (open_async_ledger)",
+            )
+
+
+def plain(value: T) -> T:
+    """Return a value that is not to be awaited.
+
+    Raises:
+        InvalidInput: it is; nothing of it has run.
+    """
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise invalid("function", "it returned something to be awaited: use AsyncLedger (open_async_ledger)")
+    return value

@@ -129,6 +129,13 @@ def test_the_number_of_a_card_is_found_where_a_field_says_card(key: str, number:
     assert RULES.redact({key: f"no. {number} of 12/29"}) == {key: "no. [redacted:card-number] of 12/29"}
 
 
+def test_the_first_rule_that_finds_something_is_named() -> None:
+    assert found({"card": f"{TOKEN} {CARD}"}) == ("args.card", "card-number")
+    assert (
+        RULES.redact({"card": f"{TOKEN} {CARD}"})["card"] == "[redacted:github-token] [redacted:card-number]"
+    )
+
+
 def test_it_is_found_as_a_number_and_within_a_card() -> None:
     args = {"card": {"number": 4111111111111111, "exp": 1229, "id": 4111111111111111}, "cards": [1]}
     assert found(args) == ("args.card.number", "card-number")
@@ -146,7 +153,7 @@ def test_it_is_found_as_a_number_and_within_a_card() -> None:
             {"card": "green"},
         ),
         *({"cardinality": CARD}, {"discard": CARD}, {"order": CARD}, {"number": CARD}, {"card": 10**5000}),
-        *({"card": {"id": CARD}}, {"card": "1700000000000"}, {"card": "4" * 40}, {"postcard": CARD}),
+        *({"card": {"id": CARD}}, {"card": "1700000000004"}, {"card": "4" * 40}, {"postcard": CARD}),
     ],
 )
 def test_other_numbers_are_left(args: Any) -> None:

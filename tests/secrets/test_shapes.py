@@ -154,6 +154,13 @@ def test_words_and_numbers_are_left(text: str) -> None:
     assert RULES.redact_text(text) is text
 
 
+@pytest.mark.parametrize(
+    "text", ["?api_key=[redacted:jwt]", "a://u:[redacted:jwt]@h", "Bearer [redacted:jwt]"]
+)
+def test_what_was_replaced_by_one_rule_is_left_by_the_others(text: str) -> None:
+    assert RULES.redact_text(text) is text
+
+
 LONG = 200_000
 FLOODS = [
     *(prefix * (LONG // len(prefix)) for shape in DEFAULT_SHAPES for prefix in shape.hints),

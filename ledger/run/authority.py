@@ -97,16 +97,21 @@ class Covered(NamedTuple):
     """Position of the grant that comes nearest."""
 
 
-def covering(contract: Contract, actor: Actor, tool: str, cost: Amounts, now: datetime) -> Covered:
+def covering(
+    grants: Iterable[Grant] | None, actor: Actor, tool: str, cost: Amounts, now: datetime
+) -> Covered:
     """Find a grant in force that covers an act of this actor, with what is in flight counted as spent.
 
-    Where no grant was ever given, none is needed. A scope is the name of a tool, or `prefix.*`, or `*`.
+    Where no grant was ever given (None), none is needed. A scope is the name of a tool, or `prefix.*`, or
+    `*`. A grant is for who decides: a service that passes on what an agent decided lends it nothing of its
+    own. One whose budget is used up covers nothing, whatever the act is said to cost.
     """
-    if not contract.authority_needed:
+    if grants is None:
         return Covered()
-    nearest = Covered(reason=f"no grant of this run is for {acting(actor)}")
-    for item in contract.grants:
-        if item.principal not in (actor.id, acting(actor)):
+    decides = acting(actor)
+    nearest = Covered(reason=f"no grant of this run is for {decides}")
+    for item in grants:
+        if item.principal != decides:
             continue
         lack = _lack(item, actor, tool, cost, now)
         if lack is None:
@@ -122,9 +127,11 @@ def _lack(item: Grant, actor: Actor, tool: str, cost: Amounts, now: datetime) ->
         return f"is of session {item.session!r}"
     if not any(_in_scope(scope, tool) for scope in item.scopes):
         return f"does not cover {tool!r}"
+    if item.budget is None:
+        return None
+    if not cost and not any(_left(item, unit) for unit in item.budget):
+        return "is used up"
     for unit, amount in (cost or {}).items():
-        if item.budget is None:
-            break
         left = _left(item, unit)
         if left < amount:
             return f"has {left:f} {unit} left, and {amount:f} are needed"

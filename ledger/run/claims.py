@@ -15,13 +15,14 @@ from typing import NamedTuple
 from ledger.codec import act_digest
 from ledger.commands import ClaimEffect
 from ledger.events import EffectIntended, EffectRefused, EffectStarted, EffectUnknown, Event
-from ledger.run.authority import Covered, covering
+from ledger.run.authority import Covered, covering, spend
 from ledger.run.constraints import fallen_at_source
-from ledger.run.contract import Contract
-from ledger.run.decision import Admitted, Decision, Given, Looked, Refusal, not_open, stands_at, stated
+from ledger.run.contract import Contract, Grant
+from ledger.run.decision import Admitted, Decision, Given, Looked, Refusal, stated
 from ledger.run.effects import find
 from ledger.run.history import EffectHistory
 from ledger.run.keys import act_key, effect_key, given_key
+from ledger.run.outcomes import stands_in
 from ledger.values import FrozenMap, Recovery
 
 _NOT_LOOKED = Looked()
@@ -72,14 +73,16 @@ def claim(contract: Contract, command: ClaimEffect, given: Given) -> Decision:
                 run=known.run,
             )
         if known.status == "succeeded":
-            return stands_at(known.position)
+            return stands_in(contract, known.run, known.position)
     if contract.fork_of is not None:
         reason = f"{contract.run!r} is a fork of {contract.fork_of!r}: it reads results and performs nothing"
         return _refused(asked, "effects_disabled", reason)
     unsettled = None if known is None else _unsettled(asked, known)
     if unsettled is not None:
         return unsettled
-    covered = covering(contract, given.actor, command.tool, command.reserved, given.now)
+    covered = covering(
+        _without(contract, asked.names.key), given.actor, command.tool, command.reserved, given.now
+    )
     refusal = (
         _off_plan(asked)
         or _not_covered(asked, covered)
@@ -88,6 +91,14 @@ def claim(contract: Contract, command: ClaimEffect, given: Given) -> Decision:
         or _repeat(asked)
     )
     return refusal or _admitted(asked, covered)
+
+
+def _without(contract: Contract, key: str) -> tuple[Grant, ...] | None:
+    """Return the grants without what earlier attempts at this act set aside; None: none is needed."""
+    if not contract.authority_needed:
+        return None
+    held = find(contract, key)
+    return contract.grants if held is None else spend(contract.grants, held.authority, held.reserved, None)
 
 
 class _Asked(NamedTuple):
@@ -114,7 +125,7 @@ def _unsettled(asked: _Asked, known: EffectHistory) -> Refusal | None:
             f"{known.run!r}: a person has to find out",
             evidence={"key": key, "retry_after": None},
         )
-    if known.status == "executing" and not known.lapsed(now, asked.looked.lease_until):
+    if known.may_be_sending(now, asked.looked.lease_until):
         return _in_flight(asked, known, now)
     if known.status == "failed":
         return _exhausted(asked, known)
@@ -142,8 +153,9 @@ def _in_flight(asked: _Asked, known: EffectHistory, now: datetime) -> Refusal:
 
 
 def _exhausted(asked: _Asked, known: EffectHistory) -> Refusal | None:
-    """A declared number of attempts is all there are; without one each caller may try once more."""
-    most = asked.command.max_attempts
+    """A declared number of attempts is all there are; where none ever was each caller may try once more."""
+    declared = asked.command.max_attempts
+    most = known.max_attempts if declared == 1 else declared
     if most == 1 or known.attempt < most:
         return None
     said = known.error
@@ -157,7 +169,7 @@ def _exhausted(asked: _Asked, known: EffectHistory) -> Refusal | None:
 
 def _remembered(known: EffectHistory, command: ClaimEffect, now: datetime) -> bool:
     """Tell whether the outside still knows the key, so that sending it again does nothing twice."""
-    return command.recovery is Recovery.IDEMPOTENT and known.is_remembered(now)
+    return command.recovery is Recovery.IDEMPOTENT and known.is_remembered(now, command.dedupes_for)
 
 
 def _nobody_knows(asked: _Asked, known: EffectHistory, now: datetime) -> Refusal:
@@ -210,7 +222,7 @@ def _moved(asked: _Asked) -> Refusal | None:
         "contract_changed",
         fallen.message,
         fallen.position,
-        **{k: str(v) for k, v in fallen.evidence.items()},
+        **fallen.evidence,
     )
 
 
@@ -222,7 +234,7 @@ def _unchecked(asked: _Asked) -> Refusal | None:
             what = f"the rule of constraint {constraint.id!r}"
     if asked.command.approval is not None:
         what = "an approval"
-    if asked.command.recovery in (Recovery.TRANSACTIONAL, Recovery.OUTBOX):
+    if asked.command.recovery in (Recovery.READ_ONLY, Recovery.TRANSACTIONAL, Recovery.OUTBOX):
         what = f"the recovery {asked.command.recovery.value!r}"
     if what is None:
         return None
@@ -237,10 +249,11 @@ def _unchecked(asked: _Asked) -> Refusal | None:
 def _repeat(asked: _Asked) -> Refusal | None:
     command, undoing = asked.command, asked.looked.undoing
     if command.undone_by is not None and (undoing is None or undoing.status != "succeeded"):
-        return not_open("effect done", command.undone_by)
+        reason = f"no effect {command.undone_by!r} was done, so nothing is known to be undone by it"
+        return _refused(asked, "not_open", reason, kind="effect", id=command.undone_by)
     if command.repeat_reason is not None:
         return None
-    first = next((other for other in asked.looked.same_act if _stands_against(other, command, undoing)), None)
+    first = next((other for other in asked.looked.same_act if _stands_against(other, asked)), None)
     if first is None:
         return None
     where = f"at position {first.position} of {first.run!r}"
@@ -257,12 +270,23 @@ def _repeat(asked: _Asked) -> Refusal | None:
     )
 
 
-def _stands_against(other: EffectHistory, command: ClaimEffect, undoing: EffectHistory | None) -> bool:
+def _stands_against(other: EffectHistory, asked: _Asked) -> bool:
+    """Tell whether the same act under another key makes this one a repeat.
+
+    What was undone does not, but what followed the undoing does, and what is still under way was not undone.
+    """
+    command, undoing = asked.command, asked.looked.undoing
     if other.status in ("failed", "did_not_happen") or other.compensated_by is not None:
         return False
     if command.occurrence is not None and other.occurrence != command.occurrence:
         return False
-    return undoing is None or other.intended_at > undoing.at
+    if undoing is None or undoing.act == asked.names.act or other.undone_by == undoing.key:
+        return True
+    if other.may_be_sending(asked.given.for_leases):
+        return True
+    if other.intended_in == undoing.run:
+        return other.intended_position > undoing.position
+    return other.intended_at > undoing.at
 
 
 # --- what is appended -------------------------------------------------------------------------------
@@ -303,7 +327,7 @@ def _lease_until(asked: _Asked) -> datetime:
     known = asked.looked.effect
     if known is None or known.status not in ("executing", "unknown"):
         return end
-    forgets = known.forgotten_at
+    forgets = known.forgotten_at(asked.command.dedupes_for)
     return end if forgets is None else min(end, forgets)
 
 
@@ -311,13 +335,16 @@ def _place_in(asked: _Asked, known: EffectHistory) -> int | None:
     return known.position if known.run == asked.contract.run else None
 
 
-def _refused(asked: _Asked, rule: str, message: str, position: int | None = None, **evidence: str) -> Refusal:
+def _refused(
+    asked: _Asked, rule: str, message: str, position: int | None = None, **evidence: str | int
+) -> Refusal:
     """Refuse, and record who asked for what and which rule said no."""
     command = asked.command
+    said = {name: str(value) for name, value in evidence.items()}
     event = EffectRefused(
         act=asked.names.act,
         args=command.args,
-        evidence=evidence or None,
+        evidence=said or None,
         key=asked.names.key,
         position=position,
         rule=rule,

@@ -279,9 +279,10 @@ def fallen_at_source(contract: Contract, given: Given) -> Refusal | None:
     """Say which constraint in force its source withdrew, or reworded since somebody last looked."""
     for constraint in contract.in_force(given.now):
         pointer = constraint.source
-        source = None if pointer is None else given.sources.get(pointer.stream)
-        if source is None:
+        if pointer is None:
             continue
+        # Not to be given a source is a mistake of the caller, and never passed over.
+        source = given.sources[pointer.stream]
         withdrawn = _withdrawn(constraint, source)
         if withdrawn is not None:
             return withdrawn

@@ -190,6 +190,8 @@ class Effect(Value):
     resource: Id | None = None
     rests_on: tuple[Ref, ...] = ()
     settle_seconds: Seconds | None = None
+    since_attempt: Count = 0
+    """The first attempt that nothing settled before the next began; 0: none was started."""
     status: Literal["pending", "executing", "unknown", "disputed"]
     step: Id | None = None
     tool: Id

@@ -76,7 +76,7 @@ RULES: dict[type[c.Command], Ruling] = {
     ),
     c.ReportSuccess: Ruling(outcomes.succeed, (e.EffectSucceeded, e.EffectDisputed), ("not_open",)),
     c.ReportFailure: Ruling(
-        outcomes.fail, (e.EffectFailed, e.ObligationOpened, e.EffectDisputed), ("not_open",)
+        outcomes.fail, (e.EffectFailed, e.EffectUnknown, e.ObligationOpened, e.EffectDisputed), ("not_open",)
     ),
     c.ReportUnknown: Ruling(outcomes.not_know, (e.EffectUnknown,), ("not_open",)),
     c.ReconcileEffect: Ruling(outcomes.reconcile, (e.EffectReconciled, e.EffectDisputed), ("not_open",)),

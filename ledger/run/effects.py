@@ -22,7 +22,7 @@ from ledger.run.approvals import done
 from ledger.run.authority import Amounts, reserve, spend
 from ledger.run.contract import Contract, Effect
 from ledger.run.fold import Changes, replaced
-from ledger.run.history import is_late
+from ledger.run.history import in_doubt_before, is_late
 
 
 def find(contract: Contract, key: str) -> Effect | None:
@@ -48,6 +48,7 @@ def intended(contract: Contract, event: EffectIntended, record: Record) -> Chang
         resource=event.resource,
         rests_on=event.rests_on,
         settle_seconds=event.settle_seconds,
+        since_attempt=0 if old is None else old.since_attempt,
         status="pending",
         step=event.step,
         tool=event.tool,
@@ -75,6 +76,7 @@ def started(contract: Contract, event: EffectStarted, record: Record) -> Changes
             "at": record.at,
             "attempt": event.attempt,
             "lease_until": event.lease_until,
+            "since_attempt": old.since_attempt or event.attempt,
             "status": "executing",
             "worker": event.worker,
         }
@@ -87,10 +89,10 @@ def succeeded(contract: Contract, event: EffectSucceeded, record: Record) -> Cha
 
     A late success of an older attempt contradicts what let the next one start, and so opens a dispute, which
     is settled by who finds out, never by one of its parties saying the same again. Where the outside dedupes
-    on the key all attempts are one act.
+    on the key all attempts in doubt are one act.
     """
     old = find(contract, event.key)
-    if old is not None and (old.status == "disputed" or is_late(old.recovery, old.attempt, event.attempt)):
+    if old is not None and (old.status == "disputed" or _is_late(old, event.attempt)):
         return _opened_again(contract, old, record)
     return _settled(contract, event.key, event.cost, happened=True)
 
@@ -98,11 +100,15 @@ def succeeded(contract: Contract, event: EffectSucceeded, record: Record) -> Cha
 def failed(contract: Contract, event: EffectFailed, record: Record) -> Changes:
     """The effect is settled: it leaves, and its grants have back what was reserved, less what it cost.
 
-    A late failure of an older attempt says nothing about the present one, and none settles a dispute.
+    A late failure of an older attempt says nothing about the present one, that of what was sent again nothing
+    about what was sent first, and none settles a dispute.
     """
     old = find(contract, event.key)
     if old is not None and (old.status == "disputed" or event.attempt < old.attempt):
         return {}
+    if old is not None and in_doubt_before(old.since_attempt, event.attempt):
+        new = old.with_fields({"at": record.at, "attempt": event.attempt, "status": "unknown"})
+        return {"effects": replaced(contract.effects, old, new)}
     return _settled(contract, event.key, event.cost, happened=False)
 
 
@@ -119,23 +125,27 @@ def unknown(contract: Contract, event: EffectUnknown, record: Record) -> Changes
 
 
 def reconciled(contract: Contract, event: EffectReconciled, record: Record) -> Changes:
-    """The effect is settled as it was found; where nothing was found out it is unknown.
+    """The effect is settled as it was found.
 
-    A probe without an answer leaves a dispute one. What is found about an older attempt opens one where it
-    happened, and changes nothing where it did not.
+    Having asked in vain changes nothing: it ends no lease, and leaves a dispute one. What is found about an
+    older attempt opens one where it happened, and changes nothing where it did not.
     """
     old = find(contract, event.key)
     if old is None:
         return {}
     happened = event.found == "happened"
-    if event.attempt < old.attempt:
+    if event.attempt < old.attempt and not (happened and not _is_late(old, event.attempt)):
         return _opened_again(contract, old, record) if happened else {}
     if event.found == "unknown":
-        if old.status == "disputed":
+        if old.status != "pending":
             return {}
         new = old.with_fields({"at": record.at, "status": "unknown"})
         return {"effects": replaced(contract.effects, old, new)}
     return _settled(contract, event.key, event.cost, happened=happened)
+
+
+def _is_late(old: Effect, attempt: int) -> bool:
+    return is_late(old.recovery, old.since_attempt, old.attempt, attempt)
 
 
 def _opened_again(contract: Contract, old: Effect, record: Record) -> Changes:
@@ -147,7 +157,8 @@ def disputed(contract: Contract, event: EffectDisputed, record: Record) -> Chang
     """The effect is disputed; one that was settled is unsettled again."""
     old = find(contract, event.key)
     if old is not None:
-        return _opened_again(contract, old, record)
+        # One that is open stays as it was opened.
+        return {} if old.status == "disputed" else _opened_again(contract, old, record)
     view = Effect(
         act=event.act,
         at=record.at,
@@ -155,6 +166,7 @@ def disputed(contract: Contract, event: EffectDisputed, record: Record) -> Chang
         key=event.key,
         position=event.settled_at or record.position,
         recovery=event.recovery,
+        since_attempt=event.attempt,
         status="disputed",
         tool=event.tool,
     )
@@ -184,6 +196,7 @@ def inherited(contract: Contract, effects: tuple[InheritedEffect, ...], record: 
             key=effect.key,
             position=effect.position,
             recovery=effect.recovery,
+            since_attempt=effect.attempt,
             status=effect.status,
             tool=effect.tool,
         )

@@ -48,10 +48,27 @@ SETTLE_SECONDS = 30
 Status = Literal["pending", "executing", "succeeded", "failed", "did_not_happen", "unknown", "disputed"]
 
 
+class Told(Value):
+    """What a worker reported of an attempt, as it stands in the record."""
+
+    at: Instant
+    attempt: AtLeastOne
+    because: Literal["imported", "inconclusive", "lease_lapsed", "raised", "stopped"] | None = None
+    cost: Amounts | None = None
+    error: ErrorSaid | None = None
+    external_ref: Id | None = None
+    occurred_at: Instant | None = None
+    position: Position
+    result: Payload | None = None
+    run: RunId
+    what: Literal["failed", "succeeded", "unknown"]
+
+
 class Finding(Value):
     """What somebody found out, or tried to find out, about an effect."""
 
     at: Instant
+    attempt: AtLeastOne
     by: Party | None = None
     evidence: Text
     found: Literal["did_not_happen", "happened", "unknown"]
@@ -76,9 +93,16 @@ class EffectHistory(Value):
     """What the outside said when it refused, or what was raised before nobody knew."""
     external_ref: Id | None = None
     findings: tuple[Finding, ...] = ()
+    findings_before: Count = 0
+    """How many of the findings were told before its status last changed."""
     first_sent_at: Instant | None = None
-    """When its first attempt was started that has not definitely failed."""
+    """When the first attempt was started that nothing settled; its request may have been sent since."""
     intended_at: Instant
+    """When it was intended first."""
+    intended_in: RunId
+    """Run of its first intention."""
+    intended_position: Position
+    """Position of its first intention in that run."""
     key: Sha256
     lease_until: Instant | None = None
     """End of the last attempt's lease as it was given; renewals are not events."""
@@ -93,10 +117,16 @@ class EffectHistory(Value):
     sent_until: Instant | None = None
     """When the last worker said that it had stopped; None: it may have sent until its lease ended."""
     settle_seconds: Seconds | None = None
+    settled_attempt: Count | None = None
+    """The attempt whose outcome settled it."""
+    since_attempt: Count = 0
+    """The first attempt that nothing settled before the next began; 0: none was started."""
     started_in: RunId | None = None
     """Run of the last attempt."""
     status: Status
     step: Id | None = None
+    told: tuple[Told, ...] = ()
+    """Every report of a worker, whatever it changed."""
     tool: Id
     undone_by: Sha256 | None = None
     """Key of the effect that undid an earlier act like this one."""
@@ -120,6 +150,14 @@ class EffectHistory(Value):
         end = self._lease_end(lease_until)
         return end is None or end <= now
 
+    def may_be_sending(self, now: datetime, lease_until: datetime | None = None) -> bool:
+        """Tell whether the last worker may be at it: its lease lasts, and it did not say that it stopped.
+
+        Somebody else's word that nobody knows takes no lease away.
+        """
+        under_way = self.status == "executing" or (self.status == "unknown" and self.sent_until is None)
+        return under_way and not self.lapsed(now, lease_until)
+
     def may_land_until(self, lease_until: datetime | None = None) -> datetime:
         """Return until when a request that was sent may still land.
 
@@ -131,19 +169,44 @@ class EffectHistory(Value):
             seconds=SETTLE_SECONDS if self.settle_seconds is None else self.settle_seconds
         )
 
-    @property
-    def forgotten_at(self) -> datetime | None:
-        """When the outside may forget the key, counted from the first send; None: never, or nobody knows."""
-        if self.dedupes_for is None or self.first_sent_at is None:
-            return None
-        return self.first_sent_at + timedelta(seconds=self.dedupes_for)
+    def forgotten_at(self, dedupes_for: int | None = None) -> datetime | None:
+        """Return when the outside may forget the key, counted from the first send; None: never.
 
-    def is_remembered(self, now: datetime) -> bool:
+        Of what was declared for the attempts so far, and now as `dedupes_for`, the shortest counts.
+        """
+        span = shorter(self.dedupes_for, dedupes_for)
+        if span is None or self.first_sent_at is None:
+            return None
+        return self.first_sent_at + timedelta(seconds=span)
+
+    def is_remembered(self, now: datetime, dedupes_for: int | None = None) -> bool:
         """Tell whether the outside dedupes on the key, and still remembers when it was sent first."""
         if self.recovery is not Recovery.IDEMPOTENT or self.first_sent_at is None:
             return False
-        forgets = self.forgotten_at
+        forgets = self.forgotten_at(dedupes_for)
         return forgets is None or now < forgets
+
+    def is_denied_by_success(self, attempt: int) -> bool:
+        """Tell whether the success of an attempt contradicts what was settled before it was told."""
+        return self.status in ("failed", "did_not_happen") or self._is_late(attempt)
+
+    def is_denied_by_failure(self, attempt: int) -> bool:
+        """Tell whether the failure of an attempt contradicts that it was settled as a success."""
+        return self.status == "succeeded" and attempt == self.settled_attempt
+
+    def is_denied_by(self, found: str, attempt: int) -> bool:
+        """Tell whether what is found out about an attempt contradicts what was settled."""
+        if found == "happened":
+            return self.status in ("failed", "did_not_happen")
+        return found == "did_not_happen" and self.status == "succeeded" and attempt >= self.attempt
+
+    def told_already(self, event: Event) -> Told | None:
+        """Find where a report of a worker stands already, word for word."""
+        what, said = _WHAT.get(type(event)), _said(event)
+        return next((one for one in self.told if one.what == what and _said(one) == said), None)
+
+    def _is_late(self, attempt: int) -> bool:
+        return is_late(self.recovery, self.since_attempt, self.attempt, attempt)
 
     def _lease_end(self, renewed: datetime | None) -> datetime | None:
         given = self.lease_until
@@ -170,6 +233,37 @@ def history_of(key: str, records: Iterable[Record]) -> EffectHistory | None:
 Changes = dict[str, Any]
 
 
+def shorter(one: int | None, other: int | None) -> int | None:
+    """Return the shorter of two spans; None is without end."""
+    return min((span for span in (one, other) if span is not None), default=None)
+
+
+def is_late(recovery: Recovery, since: int, present: int, attempt: int) -> bool:
+    """Tell whether a success is of another act than the present attempt: of one that it followed.
+
+    Where the outside dedupes on the key, the attempts that followed each other in doubt, from `since` on,
+    are one act, so the success of one is that of all.
+    """
+    return attempt < present and not (recovery is Recovery.IDEMPOTENT and attempt >= since)
+
+
+def in_doubt_before(since: int, attempt: int) -> bool:
+    """Tell whether an earlier attempt may have happened, of which the failure of this one says nothing."""
+    return 0 < since < attempt
+
+
+_SAID = ("attempt", "because", "cost", "error", "external_ref", "occurred_at", "result")
+_WHAT: dict[type[Event], str] = {
+    EffectFailed: "failed",
+    EffectSucceeded: "succeeded",
+    EffectUnknown: "unknown",
+}
+
+
+def _said(report: Event | Told) -> tuple[Any, ...]:
+    return tuple(getattr(report, name, None) for name in _SAID)
+
+
 def _intended(old: EffectHistory | None, event: EffectIntended, record: Record) -> EffectHistory:
     fields = {
         "act": event.act,
@@ -190,109 +284,133 @@ def _intended(old: EffectHistory | None, event: EffectIntended, record: Record) 
         "witnessed": event.witnessed,
     }
     if old is None:
-        fields |= {"attempt": 0, "intended_at": record.at}
+        first = {"intended_at": record.at, "intended_in": record.run, "intended_position": record.position}
+        fields |= {"attempt": 0, **first}
         return EffectHistory.unchecked({name: fields.get(name, default) for name, default in _FIELDS})
+    fields["findings_before"] = len(old.findings)
     if old.is_settled:
-        # A definite failure: what was sent then has no part in what is sent from here on.
-        fields |= {"first_sent_at": None}
+        return old.with_fields({**fields, **_AFRESH})
+    fields["dedupes_for"] = shorter(old.dedupes_for, event.dedupes_for)
     return old.with_fields(fields)
 
 
 _FIELDS = tuple((name, field.default) for name, field in EffectHistory.model_fields.items())
 
+_AFRESH: Changes = {
+    "cost": None,
+    "error": None,
+    "external_ref": None,
+    "first_sent_at": None,
+    "result": None,
+    "settled_attempt": None,
+    "since_attempt": 0,
+}
+"""After a settled attempt: what was sent and answered then has no part in what is sent from here on."""
 
-def _moved(status: Status, record: Record, **more: Any) -> Changes:
-    return {"at": record.at, "position": record.position, "run": record.run, "status": status, **more}
+
+def _moved(old: EffectHistory, status: Status, record: Record, **more: Any) -> Changes:
+    place = {"at": record.at, "position": record.position, "run": record.run}
+    return {"findings_before": len(old.findings), "status": status, **place, **more}
+
+
+def _doubted(old: EffectHistory, record: Record, **more: Any) -> Changes:
+    """Open a dispute; one that is open stays as it was opened."""
+    return more if old.status == "disputed" else _moved(old, "disputed", record, **more)
 
 
 def _started(old: EffectHistory, event: EffectStarted, record: Record) -> Changes:
     return _moved(
+        old,
         "executing",
         record,
         attempt=event.attempt,
         first_sent_at=old.first_sent_at or record.at,
         lease_until=event.lease_until,
         sent_until=None,
+        since_attempt=old.since_attempt or event.attempt,
         started_in=record.run,
         worker=event.worker,
     )
 
 
-def is_late(recovery: Recovery, present: int, attempt: int) -> bool:
-    """Tell whether a success is of another act than the present attempt: of one that it followed.
+def _told(old: EffectHistory, event: Event, record: Record) -> Changes:
+    names = zip(_SAID, _said(event), strict=True)
+    place = {"at": record.at, "position": record.position, "run": record.run}
+    one = Told.unchecked({**dict(names), **place, "what": _WHAT[type(event)]})
+    return {"told": (*old.told, one)}
 
-    Where the outside dedupes on the key all attempts are one act, so the success of one is that of all.
-    """
-    return attempt < present and recovery is not Recovery.IDEMPOTENT
+
+def _filled(old: EffectHistory, event: EffectSucceeded | EffectReconciled) -> Changes:
+    """Take what was not known yet: what was found to have happened may get its result later."""
+    told = {"cost": event.cost, "external_ref": event.external_ref, "result": event.result}
+    return {name: value for name, value in told.items() if getattr(old, name) is None and value is not None}
 
 
 def _succeeded(old: EffectHistory, event: EffectSucceeded, record: Record) -> Changes:
-    told = {
-        "cost": old.cost if event.cost is None else event.cost,
-        "external_ref": event.external_ref or old.external_ref,
-        "result": old.result if event.result is None else event.result,
-    }
+    said = {**_told(old, event, record), **_filled(old, event)}
+    if old.status == "disputed" or old.is_denied_by_success(event.attempt):
+        return _doubted(old, record, **said)
     if old.status == "succeeded":
-        # What was found to have happened may have had no result until it was told.
-        return {name: value for name, value in told.items() if getattr(old, name) is None}
-    if old.status in ("failed", "did_not_happen"):
-        return {}
-    if old.status == "disputed" or is_late(old.recovery, old.attempt, event.attempt):
-        return _moved("disputed", record, **told)
-    return _moved("succeeded", record, attempt=max(old.attempt, event.attempt), **told)
+        return said
+    attempt = max(old.attempt, event.attempt)
+    return _moved(old, "succeeded", record, attempt=attempt, settled_attempt=event.attempt, **said)
 
 
 def _failed(old: EffectHistory, event: EffectFailed, record: Record) -> Changes:
+    said = _told(old, event, record)
+    if old.is_denied_by_failure(event.attempt):
+        return _doubted(old, record, **said)
     if old.is_settled or old.status == "disputed" or event.attempt < old.attempt:
-        return {}
+        return said
+    said |= {"attempt": max(old.attempt, event.attempt), "error": event.error}
+    if in_doubt_before(old.since_attempt, event.attempt):
+        return _moved(old, "unknown", record, sent_until=record.at, **said)
     cost = old.cost if event.cost is None else event.cost
-    attempt = max(old.attempt, event.attempt)
-    return _moved("failed", record, attempt=attempt, cost=cost, error=event.error)
+    return _moved(old, "failed", record, cost=cost, settled_attempt=event.attempt, **said)
 
 
 def _unknown(old: EffectHistory, event: EffectUnknown, record: Record) -> Changes:
+    said = _told(old, event, record)
     if old.is_settled or old.status == "disputed" or event.attempt < old.attempt:
-        return {}
-    attempt = max(old.attempt, event.attempt)
-    stopped = None if event.because == "lease_lapsed" else record.at
-    return _moved("unknown", record, attempt=attempt, error=event.error, sent_until=stopped)
+        return said
+    if event.because in ("raised", "stopped"):
+        # Only the worker itself knows that it sends nothing more.
+        said["sent_until"] = record.at
+    if event.error is not None:
+        said["error"] = event.error
+    return _moved(old, "unknown", record, attempt=max(old.attempt, event.attempt), **said)
 
 
 def _reconciled(old: EffectHistory, event: EffectReconciled, record: Record) -> Changes:
-    finding = Finding.unchecked(
-        {
-            "at": record.at,
-            "by": event.by,
-            "evidence": event.evidence,
-            "found": event.found,
-            "method": event.method,
-            "position": record.position,
-            "run": record.run,
-        }
-    )
-    found: Changes = {"findings": (*old.findings, finding)}
+    found: Changes = {"findings": (*old.findings, _finding(event, record))}
+    happened = event.found == "happened"
+    if happened:
+        found |= _filled(old, event)
+    if old.is_denied_by(event.found, event.attempt):
+        return _doubted(old, record, **found)
     if old.is_settled:
         return found
-    happened = event.found == "happened"
-    if event.attempt < old.attempt:
-        return _moved("disputed", record, **found) if happened else found
+    if event.attempt < old.attempt and not (happened and not old._is_late(event.attempt)):
+        return _doubted(old, record, **found) if happened else found
     if event.found == "unknown":
-        late = old.status in ("disputed", "unknown")
-        return found if late else _moved("unknown", record, **found)
-    if not happened:
-        return _moved("did_not_happen", record, **found)
-    return _moved(
-        "succeeded",
-        record,
-        cost=old.cost if event.cost is None else event.cost,
-        external_ref=event.external_ref or old.external_ref,
-        result=old.result if event.result is None else event.result,
-        **found,
-    )
+        # Having asked in vain ends no lease: what time makes of it is derived.
+        return _moved(old, "unknown", record, **found) if old.status == "pending" else found
+    if happened:
+        return _moved(old, "succeeded", record, settled_attempt=event.attempt, **found)
+    nothing: Changes = {"cost": None, "external_ref": None, "result": None}
+    return _moved(old, "did_not_happen", record, settled_attempt=event.attempt, **nothing, **found)
+
+
+def _finding(event: EffectReconciled, record: Record) -> Finding:
+    said = {name: getattr(event, name) for name in ("attempt", "by", "evidence", "found", "method")}
+    return Finding.unchecked({"at": record.at, "position": record.position, "run": record.run, **said})
 
 
 def _disputed(old: EffectHistory, event: EffectDisputed, record: Record) -> Changes:
-    return _moved("disputed", record)
+    more: Changes = {"attempt": max(old.attempt, event.attempt)}
+    if old.result is None and event.reported in ("happened", "succeeded"):
+        more["result"] = event.result
+    return _doubted(old, record, **more)
 
 
 def _compensated(old: EffectHistory, event: EffectCompensated, record: Record) -> Changes:

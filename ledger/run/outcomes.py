@@ -1,7 +1,8 @@
 """Outcomes: what became of a claimed act, told by its worker, late or twice, or found out by somebody.
 
-Reports are never refused for what they say: one that contradicts what is settled opens a dispute. Only a
-report about an effect that nobody intended is none.
+Reports are never refused for what they say: one that contradicts what is settled is recorded, and opens a
+dispute. Only a report about an effect that nobody intended is none. What was told word for word before adds
+nothing, whatever it came to then.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ from ledger.events import (
     Event,
     ObligationOpened,
 )
-from ledger.run.contract import Contract, Effect, by_id
-from ledger.run.decision import Decision, Given, admitted, not_open, stands_at, stated
+from ledger.run.contract import Contract, by_id
+from ledger.run.decision import Admitted, Decision, Given, admitted, not_open, stands_at, stated
 from ledger.run.effects import find
-from ledger.run.history import EffectHistory, is_late
-from ledger.values import ErrorSaid, Payload
+from ledger.run.history import EffectHistory, Finding, in_doubt_before
 
 Report = ReportSuccess | ReportFailure | ReportUnknown | ReconcileEffect
 
@@ -32,10 +32,7 @@ def to_look_up(contract: Contract, command: Report) -> bool:
 
     The outcome of the attempt that the contract holds as executing is what it waits for.
     """
-    held = find(contract, command.key)
-    if held is None or held.status != "executing" or held.inherited_from is not None:
-        return True
-    return isinstance(command, ReconcileEffect) or command.attempt != held.attempt
+    return isinstance(command, ReconcileEffect) or not _awaited(contract, command)
 
 
 def succeed(contract: Contract, command: ReportSuccess, given: Given) -> Decision:
@@ -46,47 +43,59 @@ def succeed(contract: Contract, command: ReportSuccess, given: Given) -> Decisio
     known = _known(given)
     if known is None:
         return not_open("effect", command.key)
-    if known.status == "succeeded" and _adds_nothing(known, command):
-        return stands_at(known.position)
-    contradicts = known.status in ("failed", "did_not_happen") or (
-        known.status == "succeeded" and is_late(known.recovery, known.attempt, command.attempt)
-    )
-    if contradicts:
-        return admitted(
-            _disputed(contract, command, known, "succeeded", result=command.result, worker=command.worker)
-        )
+    told = known.told_already(event)
+    if told is not None:
+        return stands_in(contract, told.run, told.position)
+    if known.status != "disputed" and known.is_denied_by_success(command.attempt):
+        return admitted(event, _dispute(contract, command, known, "succeeded"))
+    if known.status == "succeeded" and _adds_nothing(known, command) and not _holds(contract, command.key):
+        return stands_in(contract, known.run, known.position)
     return admitted(event)
 
 
 def fail(contract: Contract, command: ReportFailure, given: Given) -> Decision:
-    """Nothing happened; where the declared attempts are used up a person owes what comes next."""
-    event = stated(EffectFailed, command)
+    """Nothing happened; where the declared attempts are used up a person owes what comes next.
+
+    What was sent again speaks for itself only: while an earlier attempt may have happened nobody knows.
+    """
+    failed, unknown = stated(EffectFailed, command), stated(EffectUnknown, command, because="raised")
     held = find(contract, command.key)
     if held is not None and _awaited(contract, command):
-        return admitted(event, *_owed(contract, held, command))
+        event = unknown if in_doubt_before(held.since_attempt, command.attempt) else failed
+        return admitted(event, *_owed(contract, held.tool, held.max_attempts, command))
     known = _known(given)
     if known is None:
         return not_open("effect", command.key)
-    if known.status == "failed" and known.error == command.error and known.attempt == command.attempt:
-        return stands_at(known.position)
-    if known.status == "succeeded" and command.attempt >= known.attempt:
-        return admitted(
-            _disputed(contract, command, known, "failed", error=command.error, worker=command.worker)
-        )
-    current = held is not None and known.status == "unknown" and command.attempt >= held.attempt
-    return admitted(event, *(_owed(contract, held, command) if held is not None and current else ()))
+    told = known.told_already(failed) or known.told_already(unknown)
+    if told is not None:
+        return stands_in(contract, told.run, told.position)
+    if known.is_denied_by_failure(command.attempt):
+        return admitted(failed, _dispute(contract, command, known, "failed"))
+    if known.is_settled or known.status == "disputed" or command.attempt < known.attempt:
+        return admitted(failed)
+    event = unknown if in_doubt_before(known.since_attempt, command.attempt) else failed
+    return admitted(event, *_owed(contract, known.tool, known.max_attempts, command))
 
 
 def not_know(contract: Contract, command: ReportUnknown, given: Given) -> Decision:
-    """Nobody knows; where the outcome is known meanwhile, or nobody knew already, that stands."""
+    """Nobody knows; where the outcome is known meanwhile, or nobody knew already, that stands.
+
+    That its worker stopped is worth knowing even then: it sends nothing more.
+    """
+    event = stated(EffectUnknown, command)
     if _awaited(contract, command):
-        return admitted(stated(EffectUnknown, command))
+        return admitted(event)
     known = _known(given)
     if known is None:
         return not_open("effect", command.key)
-    if known.is_settled or known.status in ("unknown", "disputed") or command.attempt < known.attempt:
-        return stands_at(known.position)
-    return admitted(stated(EffectUnknown, command))
+    told = known.told_already(event)
+    if told is not None:
+        return stands_in(contract, told.run, told.position)
+    stopped = known.status == "unknown" and command.because in ("raised", "stopped")
+    news = known.status in ("pending", "executing") or stopped
+    if not news or command.attempt < known.attempt:
+        return stands_in(contract, known.run, known.position)
+    return admitted(event)
 
 
 def reconcile(contract: Contract, command: ReconcileEffect, given: Given) -> Decision:
@@ -98,35 +107,33 @@ def reconcile(contract: Contract, command: ReconcileEffect, given: Given) -> Dec
     known = _known(given)
     if known is None:
         return not_open("effect", command.key)
-    if known.is_settled:
-        return _against_settled(contract, command, known)
-    last = known.findings[-1] if known.findings else None
     found = command.found
     if found == "did_not_happen" and not _is_evidence(known, command, given):
         found = "unknown"
-    same = last is not None and (last.found, last.evidence, last.method, last.by) == (
-        found,
-        command.evidence,
-        command.method,
-        command.by,
-    )
-    if last is not None and same and found == "unknown":
-        # Asked in vain again and again, in the same words: once is enough.
-        return stands_at(last.position)
-    return admitted(stated(EffectReconciled, command, attempt=max(known.attempt, 1), found=found))
+    event = stated(EffectReconciled, command, attempt=max(known.attempt, 1), found=found)
+    denied = known.is_denied_by(event.found, event.attempt)
+    if known.is_settled and not denied and _holds(contract, command.key):
+        return admitted(_as_settled(known))
+    if event.found == "happened" and known.status == "succeeded" and _adds_result(known, command):
+        return admitted(event)
+    found_already = _found_already(known, event)
+    if found_already is not None:
+        return stands_in(contract, found_already.run, found_already.position)
+    if denied:
+        assert command.found != "unknown"
+        return admitted(event, _dispute(contract, command, known, command.found))
+    return stands_in(contract, known.run, known.position) if known.is_settled else admitted(event)
 
 
-def _against_settled(contract: Contract, command: ReconcileEffect, known: EffectHistory) -> Decision:
-    happened = known.status == "succeeded"
-    if command.found == "unknown" or (command.found == "happened") == happened:
-        return stands_at(known.position)
-    return admitted(_disputed(contract, command, known, command.found, result=command.result, worker=None))
+def stands_in(contract: Contract, run: str, position: int) -> Admitted:
+    """Admit a repeat; what another run of the lineage recorded is told as of this run's last position."""
+    return stands_at(position if run == contract.run else contract.position)
 
 
 def _is_evidence(known: EffectHistory, command: ReconcileEffect, given: Given) -> bool:
     renewed = None if given.looked is None else given.looked.lease_until
     now = given.for_leases
-    if known.status == "executing" and not known.lapsed(now, renewed):
+    if known.may_be_sending(now, renewed):
         return False
     return command.method == "person" or known.may_land_until(renewed) <= now
 
@@ -135,11 +142,20 @@ def _known(given: Given) -> EffectHistory | None:
     return None if given.looked is None else given.looked.effect
 
 
+def _holds(contract: Contract, key: str) -> bool:
+    """Tell whether an effect is unsettled here; what another run settled is so until this one is told."""
+    return find(contract, key) is not None
+
+
 def _awaited(contract: Contract, command: ReportSuccess | ReportFailure | ReportUnknown) -> bool:
-    """Tell whether this is the outcome of the attempt that the contract holds as executing."""
+    """Tell whether this is the outcome of the attempt that the contract holds as executing.
+
+    A run that is closed may have a successor, which went on with it.
+    """
     held = find(contract, command.key)
     return (
         held is not None
+        and contract.closed is None
         and held.status == "executing"
         and held.inherited_from is None
         and held.attempt == command.attempt
@@ -147,50 +163,77 @@ def _awaited(contract: Contract, command: ReportSuccess | ReportFailure | Report
 
 
 def _adds_nothing(known: EffectHistory, command: ReportSuccess) -> bool:
-    if is_late(known.recovery, known.attempt, command.attempt):
-        return False
-    told: tuple[Payload | str | None, ...] = (command.result, command.external_ref)
-    stands = (known.result, known.external_ref)
+    told = (command.result, command.external_ref, command.cost)
+    stands = (known.result, known.external_ref, known.cost)
     return all(new is None or new == old for new, old in zip(told, stands, strict=True))
 
 
-def _owed(contract: Contract, held: Effect, command: ReportFailure) -> tuple[Event, ...]:
+def _adds_result(known: EffectHistory, command: ReconcileEffect) -> bool:
+    return known.result is None and command.result is not None
+
+
+def _found_already(known: EffectHistory, event: EffectReconciled) -> Finding | None:
+    """Find where the same was found out about the same attempt, in the same words.
+
+    A person who says the same once more, about what has become doubtful since, means it.
+    """
+    since = known.findings_before if event.method == "person" else 0
+    same = (event.attempt, event.by, event.evidence, event.found, event.method)
+    return next(
+        (
+            one
+            for one in known.findings[since:]
+            if (one.attempt, one.by, one.evidence, one.found, one.method) == same
+        ),
+        None,
+    )
+
+
+def _as_settled(known: EffectHistory) -> EffectReconciled:
+    """State in a run that holds an effect as unsettled what another run of the lineage recorded of it."""
+    return EffectReconciled(
+        attempt=max(known.attempt, 1),
+        evidence=f"recorded as {known.status} at position {known.position} of {known.run!r}",
+        found="happened" if known.status == "succeeded" else "did_not_happen",
+        key=known.key,
+        method="late_outcome",
+    )
+
+
+def _owed(contract: Contract, tool: str, most: int, command: ReportFailure) -> tuple[Event, ...]:
     """Open an obligation for a person where the tool's declared attempts are used up."""
-    if held.max_attempts == 1 or command.attempt < held.max_attempts:
+    if most == 1 or command.attempt < most or contract.closed is not None:
         return ()
-    id = f"failed:{held.key}"
+    id = f"failed:{command.key}"
     if by_id(contract.obligations, id) is not None:
         return ()
     owed = ObligationOpened(
-        because=f"effect:{held.key}",
+        because=f"effect:{command.key}",
         id=id,
         owed_to=contract.owner or "human:operator",
-        text=f"{held.tool} failed {command.attempt} times, the last time with {command.error.type}: "
+        text=f"{tool} failed {command.attempt} times, the last time with {command.error.type}: "
         f"decide what becomes of it",
     )
     return (owed,)
 
 
-def _disputed(
+def _dispute(
     contract: Contract,
     command: ReportSuccess | ReportFailure | ReconcileEffect,
     known: EffectHistory,
     reported: Literal["did_not_happen", "failed", "happened", "succeeded"],
-    *,
-    result: Payload | None = None,
-    error: ErrorSaid | None = None,
-    worker: str | None,
 ) -> EffectDisputed:
+    """Open a dispute; what was reported stands in the event before it."""
     return stated(
         EffectDisputed,
         command,
         act=known.act,
-        attempt=max(getattr(command, "attempt", known.attempt), 1),
-        error=error,
+        attempt=max(getattr(command, "attempt", 1), known.attempt, 1),
+        error=None,
         recovery=known.recovery,
         reported=reported,
-        reported_by=worker,
-        result=result,
+        reported_by=getattr(command, "worker", None),
+        result=None,
         settled_at=known.position if known.run == contract.run else None,
         tool=known.tool,
     )

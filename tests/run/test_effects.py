@@ -70,7 +70,18 @@ def test_a_known_outcome_settles_it(before: tuple[e.Event, ...], outcome: e.Even
 
 def test_not_knowing_keeps_it_unsettled() -> None:
     assert the_effect(STARTED.also(UNKNOWN)).status == "unknown"
-    assert the_effect(STARTED.also(found("unknown"))).status == "unknown"
+    assert the_effect(INTENDED.also(found("unknown"))).status == "unknown"
+
+
+def test_having_asked_in_vain_ends_no_lease() -> None:
+    assert the_effect(STARTED.also(found("unknown"))) == the_effect(STARTED)
+
+
+def test_a_refusal_of_what_was_sent_again_says_nothing_about_what_was_sent_first() -> None:
+    again = STARTED.also(UNKNOWN, x.intended(), x.started(attempt=2), failed(2))
+    effect = the_effect(again)
+    assert (effect.status, effect.attempt, effect.since_attempt) == ("unknown", 2, 1)
+    assert the_effect(again.also(x.intended(), x.started(attempt=3))).since_attempt == 1
 
 
 def test_an_effect_that_is_pending_may_be_settled_without_having_been_seen_to_start() -> None:
@@ -115,6 +126,15 @@ def test_a_late_report_that_an_older_attempt_did_nothing_leaves_the_present_one_
 def test_a_late_report_that_an_older_attempt_did_happen_opens_a_dispute(late: e.Event) -> None:
     effect = the_effect(SECOND.also(late))
     assert (effect.status, effect.attempt) == ("disputed", 2)
+
+
+def test_where_the_outside_dedupes_the_success_of_an_attempt_in_doubt_is_that_of_all() -> None:
+    sent = x.intended(recovery=Recovery.IDEMPOTENT)
+    again = given(x.opened(), sent, x.started(), UNKNOWN, sent, x.started(attempt=2))
+    assert again.also(succeeded(1)).contract.effects == ()
+    assert again.also(found("happened", 1)).contract.effects == ()
+    after_failure = given(x.opened(), sent, x.started(), failed(), sent, x.started(attempt=2))
+    assert the_effect(after_failure.also(succeeded(1))).status == "disputed"
 
 
 def test_the_present_attempt_settles_it() -> None:

@@ -19,6 +19,7 @@ PAIRS = [
 OTHERWISE = {
     ("effect.claim", "effect.refused", "args"): "None stands for arguments that hold a secret",
     ("effect.report_failure", "effect.disputed", "error"): "only a failure that is told has an error",
+    ("effect.report_failure", "effect.unknown", "error"): "of what was sent again there may be no error",
     ("observation.record", "observation.recorded", "observed_at"): "an imported observation has no time",
     ("run.close", "run.closed", "outcome"): "only a restart closes a run as restarted",
     ("constraint.accept", "constraint.accepted", "accepted_by"): "None stands for the actor",

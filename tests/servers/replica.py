@@ -14,8 +14,9 @@ from tests.servers.waiting import until
 def catch_up(primary: Cluster, replica: Cluster) -> None:
     """Wait until the replica shows all that is now committed on its primary."""
     with psycopg.connect(primary.url(), autocommit=True) as ahead:
-        # Not the flushed position: what was committed without waiting for the disk counts too.
-        row = ahead.execute("SELECT pg_current_wal_insert_lsn()").fetchone()
+        # What was written and not committed reaches the disk, and the replica, with the next commit.
+        ahead.execute("SELECT pg_logical_emit_message(true, 'tests', 'catch up')")
+        row = ahead.execute("SELECT pg_current_wal_flush_lsn()").fetchone()
     target = row[0] if row is not None else None
     with psycopg.connect(replica.url(), autocommit=True) as behind:
         until(

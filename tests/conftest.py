@@ -81,7 +81,7 @@ def fresh_database(postgres: Cluster) -> str:
 def other_cluster() -> Iterator[Callable[..., Server]]:
     """Return a function that starts a PostgreSQL of the test's own, which it may hold up, stop and kill.
 
-    With `copy_of` it is a streaming replica of that cluster.
+    With `copy_of` it is a streaming replica of that cluster. No transaction runs in it but the test's own.
     """
     with _own_clusters() as start:
         yield start
@@ -102,6 +102,8 @@ def _own_clusters() -> Iterator[Callable[..., Server]]:
             settings: dict[str, str] | None = None, kind: str = "postgres", copy_of: Cluster | None = None
         ) -> Server:
             installation = copy_of.installation if copy_of is not None else kinds_installed(kind)
+            # Its transactions would come when they like, and hold followers back.
+            settings = {"autovacuum": "off"} | (settings or {})
             return stack.enter_context(closing(Server(_own_folder(), installation, settings, copy_of)))
 
         yield start

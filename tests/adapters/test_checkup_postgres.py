@@ -163,7 +163,7 @@ def test_whoever_holds_followers_back_is_named(
     other_cluster: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     monkeypatch.setattr(checkup_postgres, "HELD_SECONDS", 0.0)
-    cluster = other_cluster({"autovacuum": "off"}).cluster
+    cluster = other_cluster().cluster
     open_store(cluster.url()).close()
     elsewhere = cluster.fresh_database()
     assert look(cluster.url())["transactions"].state == "ok"
@@ -186,7 +186,8 @@ def test_whoever_locks_the_tables_is_named_though_it_has_no_id(
         told = look(own)
         assert (told["locks"].state, told["idle in transaction"].state) == ("bad", "note")
         assert "forgetful" in told["locks"].found
-        assert told["transactions"].state == "ok"
+        # Others of this server hold ids.
+        assert "forgetful" not in told["transactions"].found
         holder.rollback()
         holder.execute("SELECT count(*) FROM intent_ledger.events")
         told = look(own)
@@ -319,7 +320,7 @@ def test_the_replica_that_an_address_names_is_looked_at(
 
 
 def test_nothing_is_written(other_cluster: Callable[..., Server]) -> None:
-    cluster = other_cluster({"autovacuum": "off"}).cluster
+    cluster = other_cluster().cluster
     open_store(cluster.url()).close()
 
     def next_transaction() -> object:

@@ -26,7 +26,7 @@ from tests.stores.uncommitted import LARGE_BYTES, advance, held_open, shapes
 @pytest.fixture(scope="module")
 def server(module_cluster: Callable[..., Server]) -> Server:
     """Return a server that transactions may be held open in."""
-    return module_cluster({"autovacuum": "off"})
+    return module_cluster()
 
 
 @pytest.fixture

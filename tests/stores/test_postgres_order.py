@@ -30,7 +30,7 @@ POLICY = "$source:policy:refunds"
 @pytest.fixture
 def server(other_cluster: Callable[..., Server]) -> Server:
     """Return a server that transactions may be held open in."""
-    return other_cluster({"max_prepared_transactions": "5", "autovacuum": "off"})
+    return other_cluster({"max_prepared_transactions": "5"})
 
 
 @pytest.fixture

@@ -39,9 +39,9 @@ def administer(url: str, *statements: str) -> Rows:
 
 
 def end_sessions(url: str) -> None:
-    """End all sessions of stores that have last used this schema."""
+    """End all sessions of stores that have last used this schema, and wait until they are gone."""
     administer(
         url,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "
         "WHERE application_name = 'intent-ledger' AND query LIKE '%{s}%' AND pid <> pg_backend_pid()",
     )

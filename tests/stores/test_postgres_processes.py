@@ -11,9 +11,10 @@ import pytest
 
 from ledger.stores.base import StoredRow
 from ledger.stores.opening import open_store
+from tests.servers.waiting import until
 from tests.stores import processes
 from tests.stores.builder import TENANT, assert_whole, ids, told
-from tests.stores.place import address
+from tests.stores.place import address, administer, schema_of
 from tests.stores.processes import CONTEXT, drain, run, start
 
 pytestmark = pytest.mark.slow
@@ -69,12 +70,16 @@ def test_a_killed_writer_loses_nothing_that_was_acknowledged(url: str) -> None:
     """SIGKILL at random moments: positions without a gap, whole chains, and no half of an append."""
     open_store(url).close()
     acknowledged: dict[str, int] = {}
+    doomed = f"doomed_{schema_of(url)}"
+    sessions = f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{doomed}'"
     for _ in range(6):
-        process, reports = start(processes.write_until_killed, url, 3)
+        process, reports = start(processes.write_until_killed, f"{url}&application_name={doomed}", 3)
         received = [reports.recv() for _ in range(random.randint(1, 200))]
         process.kill()
         received += drain(reports)
         process.join()
+        # The server finishes what it was told before it finds out.
+        until(lambda: not administer(url, sessions), "its sessions have ended")
         acknowledged.update(pair for append in received for pair in append)
         stored = {id: found.gid for found, id in ((row, ids([row])[0]) for row in whole(url))}
         assert {id: stored.get(id) for id in acknowledged} == acknowledged

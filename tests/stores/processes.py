@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ledger.errors import GuardMoved, PositionConflict, StoreUnavailable
-from ledger.stores.base import FullStore, Guard, StreamAppend
+from ledger.stores.base import FullStore, Guard, StoredRow, StreamAppend
 from ledger.stores.memory import MemoryStore
 from ledger.stores.opening import open_store
 from ledger.stores.postgres.store import PostgresStore
@@ -76,25 +76,28 @@ def write(
             store.append(one(appended))
             seen = appended
 
-    def shared(store: FullStore) -> int:
+    def shared(store: FullStore, seen: list[StoredRow]) -> int:
         conflicts = 0
         for number in range(events):
             while True:
                 try:
-                    seen = store.read(TENANT, "shared")[-1:]
                     event = f"{name}.shared.{number}"
                     store.append(one(part("shared", event, after=seen[0] if seen else None)))
                     break
                 except PositionConflict:
                     conflicts += 1
+                finally:
+                    seen = store.read(TENANT, "shared")[-1:]
         return conflicts
 
     with closing(open_store(place, busy_seconds=60)) as store:
+        # All have seen the same when they begin, so that all but one of them are late.
+        seen = store.read(TENANT, "shared")[-1:]
         begin.wait()
         workers = [threading.Thread(target=own, args=(thread, store)) for thread in range(threads)]
         for worker in workers:
             worker.start()
-        conflicts = shared(store)
+        conflicts = shared(store, seen)
         for worker in workers:
             worker.join()
     reports.send(conflicts)
@@ -129,29 +132,45 @@ def write_until_killed(place: Path | str, threads: int, reports: Connection) -> 
 def accept_and_withdraw(
     place: Path | str, name: int, count: int, begin: Barrier, reports: Connection
 ) -> None:
-    """Relay guarded appends, or, in the process of name 0, move the source they rely on."""
-    source = "$source:policy"
-    refused = 0
+    """Relay guarded appends, or, in the process of name 0, move the source they rely on.
+
+    The source stands at version 0, and has moved once when they begin: one refusal of each is sure.
+    """
     with closing(open_store(place, busy_seconds=60)) as store:
-        begin.wait()
-        seen: StreamAppend | None = None
-        for number in range(count):
-            if name == 0:
-                appended = part(source, f"w-{number}", after=seen)
-                store.append(one(appended))
-            else:
-                while True:
-                    version = store.source_heads(TENANT)[source]
-                    appended = part(
-                        f"run-{name}", Spec(f"{name}.{number}", {"relied_on": version}), after=seen
-                    )
-                    try:
-                        store.append(one(appended, guards=[Guard(source, version)]))
-                        break
-                    except GuardMoved:
-                        refused += 1
-            seen = appended
+        refused = _accept(store, name, count, begin) if name else _withdraw(store, count, begin)
     reports.send(refused)
+
+
+def _withdraw(store: FullStore, count: int, begin: Barrier) -> int:
+    seen: StreamAppend | None = None
+    for number in range(count):
+        if number == 1:
+            begin.wait()
+        appended = part(_POLICY, f"w-{number}", after=seen)
+        store.append(one(appended))
+        seen = appended
+    return 0
+
+
+def _accept(store: FullStore, name: int, count: int, begin: Barrier) -> int:
+    seen: StreamAppend | None = None
+    version, refused = 0, 0
+    begin.wait()
+    for number in range(count):
+        while True:
+            appended = part(f"run-{name}", Spec(f"{name}.{number}", {"relied_on": version}), after=seen)
+            try:
+                store.append(one(appended, guards=[Guard(_POLICY, version)]))
+                break
+            except GuardMoved:
+                refused += 1
+            finally:
+                version = store.source_heads(TENANT)[_POLICY]
+        seen = appended
+    return refused
+
+
+_POLICY = "$source:policy"
 
 
 # --- forks -------------------------------------------------------------------------------------------

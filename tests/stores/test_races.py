@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -278,17 +279,23 @@ def test_nothing_is_accepted_after_the_withdrawal_it_relied_on(store: FullStore)
     store.open_head(TENANT, POLICY)
     moves, acceptors, acceptances = 150, 4, 500
     refused: list[tuple[int, int | None]] = []
+    all_moved = threading.Event()
 
     def withdraw() -> None:
         seen = None
-        for number in range(moves):
-            withdrawn = part(POLICY, f"w-{number}", after=seen)
-            store.append(one(withdrawn))
-            seen = withdrawn
+        try:
+            for number in range(moves):
+                withdrawn = part(POLICY, f"w-{number}", after=seen)
+                store.append(one(withdrawn))
+                seen = withdrawn
+        finally:
+            all_moved.set()
 
     def accept(acceptor: int) -> None:
+        """Accept so often, and until after the last move, whoever is let go on more often."""
         version, seen = 0, None
-        for number in range(acceptances):
+        for number in itertools.count():
+            enough = number >= acceptances and all_moved.is_set()
             while True:
                 spec = Spec(f"{acceptor}.{number}", {"relied_on": version})
                 accepted = part(f"run-{acceptor}", spec, after=seen)
@@ -300,6 +307,8 @@ def test_nothing_is_accepted_after_the_withdrawal_it_relied_on(store: FullStore)
                     continue
                 seen = accepted
                 break
+            if enough:
+                return
 
     together(withdraw, *(partial(accept, acceptor) for acceptor in range(acceptors)))
     stands_at, found_late = 0, 0

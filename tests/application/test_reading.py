@@ -2,7 +2,6 @@
 
 import os
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -14,12 +13,12 @@ from hypothesis import strategies as st
 from ledger import Ledger, RunQuery, open_ledger
 from ledger.application.reading import loaded
 from ledger.application.snapshots import SNAPSHOT_EVERY
-from ledger.errors import ChainBroken, InvalidInput, NotFound, PositionConflict, RunNotFound
+from ledger.errors import ChainBroken, InvalidInput, NotFound, RunNotFound
 from ledger.record import ZERO_HASH, Row
 from ledger.run.saving import save
 from ledger.run.state import FOLD
 from ledger.stores.base import Append, FullStore, SnapshotRow, StreamAppend
-from tests.application.conftest import OpenLedger, SetClock
+from tests.application.conftest import OpenLedger, SetClock, get_through
 from tests.stores.builder import shown
 
 
@@ -407,15 +406,6 @@ def test_a_ledger_used_after_fork_reopens(tmp_path: Any) -> None:
         assert {summary.run for summary in ledger.runs().runs} == {"r", "of-the-child"}
 
 
-def gets_through(say: Callable[[], object]) -> bool:
-    """Say something beside a rival that never pauses, who may win every race of one call."""
-    try:
-        say()
-    except PositionConflict:
-        return False
-    return True
-
-
 def test_a_handle_that_another_thread_uses_is_free_in_a_forked_child(tmp_path: Any) -> None:
     with open_ledger(tmp_path / "ledger.db") as ledger:
         run = ledger.open_run("r", "goal")
@@ -434,8 +424,7 @@ def test_a_handle_that_another_thread_uses_is_free_in_a_forked_child(tmp_path: A
             child = os.fork()
             if child == 0:
                 try:
-                    while not gets_through(partial(run.assume, f"child-{number}", "in stock")):
-                        pass
+                    get_through(partial(run.assume, f"child-{number}", "in stock"))
                 except BaseException:  # noqa: BLE001 - a forked child must not return into the test run
                     os._exit(1)
                 os._exit(0)

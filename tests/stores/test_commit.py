@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import pytest
@@ -305,10 +305,16 @@ def test_a_follower_that_is_interrupted_when_taken_awaits_its_fate(bench: Bench)
 
 
 class Storm:
-    """Interrupts the main thread once, a few microseconds after each `attempt` has begun."""
+    """Interrupts the main thread once in each `attempt`, or just after it.
 
-    def __init__(self) -> None:
+    It learns how long attempts take here and now, so that about half of them are interrupted. Where a
+    function is given they are interrupted `within` it alone.
+    """
+
+    def __init__(self, within: FunctionType | None = None) -> None:
         self._armed = False
+        self._longest = 6e-5
+        self._within = within.__code__ if within is not None else None
 
     def __enter__(self) -> Storm:
         # A callback of the collector would swallow an interrupt, and warn of it.
@@ -326,20 +332,31 @@ class Storm:
         try:
             try:
                 self._armed = True
-                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 6e-5))
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, self._longest))
                 call()
                 self._armed = False
+                self._longest = max(self._longest / 1.1, 2e-6)
                 return True
             except StoreUnavailable:
                 self._armed = False
                 return False
         except Interrupted:
+            self._longest = min(self._longest * 1.1, 1.0)
             return False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._armed:
+        if self._armed and not self._is_within(frame):
+            signal.setitimer(signal.ITIMER_REAL, 1e-5)
+        elif self._armed:
             self._armed = False
             raise Interrupted
+
+    def _is_within(self, frame: FrameType | None) -> bool:
+        if self._within is None:
+            return True
+        while frame is not None and frame.f_code is not self._within:
+            frame = frame.f_back
+        return frame is not None
 
 
 @pytest.mark.slow

@@ -2,8 +2,8 @@
 
     python -m tests.adapters.transcripts.importer DATABASE FILE
 
-It says `ready`, waits for a line, imports in small appends, says how far it is after each, and ends with the
-counts of its report.
+It says `ready`, waits for a line, imports in small appends, says how far it is after each, and at last the
+counts of its report; then it waits for another line, so that it does not end before it can be killed.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def main(database: str, file: str) -> None:
         sys.stdin.readline()
         report = import_transcripts(ledger, file, tools=TOOLS, progress=lambda done, total: say(str(done)))
     say(json.dumps({**report.counts, "events": report.events}))
+    sys.stdin.readline()
 
 
 if __name__ == "__main__":

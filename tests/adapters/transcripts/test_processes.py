@@ -84,9 +84,11 @@ def test_an_import_that_is_killed_again_and_again_ends_like_one_that_was_not(
             assert process.stdout.readline() == "ready\n"
             process.stdin.write("go\n")
             patience = random.randint(1, 12)
-            for lines, _ in enumerate(process.stdout, 1):
+            for lines, said in enumerate(process.stdout, 1):
                 if lines == patience:
                     process.send_signal(signal.SIGKILL)
+                elif lines < patience and said.startswith("{"):
+                    process.stdin.write("end\n")
             ended = process.wait()
         if ended == 0:
             break

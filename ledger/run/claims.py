@@ -20,8 +20,8 @@ from ledger.run.constraints import fallen_at_source
 from ledger.run.contract import Contract, Grant
 from ledger.run.decision import Admitted, Decision, Given, Looked, Refusal, stated
 from ledger.run.effects import find
-from ledger.run.history import EffectHistory
 from ledger.run.keys import act_key, effect_key, given_key
+from ledger.run.known import EffectHistory
 from ledger.run.outcomes import stands_in
 from ledger.values import FrozenMap, Recovery
 

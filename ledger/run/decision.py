@@ -18,7 +18,7 @@ from ledger.record import Record
 from ledger.values import Actor
 
 if TYPE_CHECKING:
-    from ledger.run.history import EffectHistory
+    from ledger.run.known import EffectHistory
     from ledger.run.sources import SourceState
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})

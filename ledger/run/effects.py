@@ -22,7 +22,7 @@ from ledger.run.approvals import done
 from ledger.run.authority import Amounts, reserve, spend
 from ledger.run.contract import Contract, Effect
 from ledger.run.fold import Changes, replaced
-from ledger.run.history import in_doubt_before, is_late
+from ledger.run.known import in_doubt_before, is_late
 
 
 def find(contract: Contract, key: str) -> Effect | None:

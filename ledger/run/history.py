@@ -7,8 +7,7 @@ effect is found by its key in the store, across all runs of the lineage, and fol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from ledger.events import (
     EffectCompensated,
@@ -22,197 +21,22 @@ from ledger.events import (
     Event,
 )
 from ledger.record import Record
-from ledger.values import (
-    Amounts,
-    AtLeastOne,
-    CanonicalJson,
-    Count,
-    ErrorSaid,
-    Flag,
-    Id,
-    Instant,
-    Party,
-    Payload,
-    Position,
-    Recovery,
-    RunId,
-    Seconds,
-    Sha256,
-    Text,
-    Value,
+from ledger.run.known import (
+    SAID,
+    SETTLE_SECONDS,
+    WHAT,
+    EffectHistory,
+    Finding,
+    Status,
+    Told,
+    in_doubt_before,
+    said,
+    shorter,
 )
 
-SETTLE_SECONDS = 30
-"""How long a request that was sent may still land, where its tool says nothing else."""
+__all__ = ["SETTLE_SECONDS", "EffectHistory", "Finding", "Told", "history_of"]
 
-Status = Literal["pending", "executing", "succeeded", "failed", "did_not_happen", "unknown", "disputed"]
-
-
-class Told(Value):
-    """What a worker reported of an attempt, as it stands in the record."""
-
-    at: Instant
-    attempt: AtLeastOne
-    because: Literal["imported", "inconclusive", "lease_lapsed", "raised", "stopped"] | None = None
-    cost: Amounts | None = None
-    error: ErrorSaid | None = None
-    external_ref: Id | None = None
-    occurred_at: Instant | None = None
-    position: Position
-    result: Payload | None = None
-    run: RunId
-    what: Literal["failed", "succeeded", "unknown"]
-
-
-class Finding(Value):
-    """What somebody found out, or tried to find out, about an effect."""
-
-    at: Instant
-    attempt: AtLeastOne
-    by: Party | None = None
-    evidence: Text
-    found: Literal["did_not_happen", "happened", "unknown"]
-    method: Literal["late_outcome", "person", "probe", "redelivery"]
-    position: Position
-    run: RunId
-
-
-class EffectHistory(Value):
-    """What is known of one effect. Times are the ledger's."""
-
-    act: Sha256
-    args: CanonicalJson
-    at: Instant
-    """When its status last changed."""
-    attempt: Count
-    """Number of the last attempt; 0 where none was started."""
-    compensated_by: Sha256 | None = None
-    cost: Amounts | None = None
-    dedupes_for: Seconds | None = None
-    error: ErrorSaid | None = None
-    """What the outside said when it refused, or what was raised before nobody knew."""
-    external_ref: Id | None = None
-    findings: tuple[Finding, ...] = ()
-    findings_before: Count = 0
-    """How many of the findings were told before its status last changed."""
-    first_sent_at: Instant | None = None
-    """When the first attempt was started that nothing settled; its request may have been sent since."""
-    intended_at: Instant
-    """When it was intended first."""
-    intended_in: RunId
-    """Run of its first intention."""
-    intended_position: Position
-    """Position of its first intention in that run."""
-    key: Sha256
-    lease_until: Instant | None = None
-    """End of the last attempt's lease as it was given; renewals are not events."""
-    max_attempts: AtLeastOne = 1
-    occurrence: Id | None = None
-    position: Position
-    """Position in `run` of the event that made its status."""
-    recovery: Recovery
-    result: Payload | None = None
-    run: RunId
-    """Run of the event that made its status."""
-    sent_until: Instant | None = None
-    """When the last worker said that it had stopped; None: it may have sent until its lease ended."""
-    settle_seconds: Seconds | None = None
-    settled_attempt: Count | None = None
-    """The attempt whose outcome settled it."""
-    since_attempt: Count = 0
-    """The first attempt that nothing settled before the next began; 0: none was started."""
-    started_in: RunId | None = None
-    """Run of the last attempt."""
-    status: Status
-    step: Id | None = None
-    told: tuple[Told, ...] = ()
-    """Every report of a worker, whatever it changed."""
-    tool: Id
-    undone_by: Sha256 | None = None
-    """Key of the effect that undid an earlier act like this one."""
-    witnessed: Flag = True
-    worker: Id | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        """Tell whether its outcome is known."""
-        return self.status in ("succeeded", "failed", "did_not_happen")
-
-    def status_at(self, now: datetime, lease_until: datetime | None = None) -> Status:
-        """Tell the status as time makes it: executing with a lapsed lease is unknown.
-
-        `lease_until` is the end of a lease that was renewed.
-        """
-        return "unknown" if self.status == "executing" and self.lapsed(now, lease_until) else self.status
-
-    def lapsed(self, now: datetime, lease_until: datetime | None = None) -> bool:
-        """Tell whether the lease of the last attempt has ended."""
-        end = self._lease_end(lease_until)
-        return end is None or end <= now
-
-    def may_be_sending(self, now: datetime, lease_until: datetime | None = None) -> bool:
-        """Tell whether the last worker may be at it: its lease lasts, and it did not say that it stopped.
-
-        Somebody else's word that nobody knows takes no lease away.
-        """
-        under_way = self.status == "executing" or (self.status == "unknown" and self.sent_until is None)
-        return under_way and not self.lapsed(now, lease_until)
-
-    def may_land_until(self, lease_until: datetime | None = None) -> datetime:
-        """Return until when a request that was sent may still land.
-
-        From then on the outside's word that nothing happened is evidence. It is counted from the moment when
-        the last worker certainly sent nothing more: when it said that it had stopped, or its lease ended.
-        """
-        quiet = self.sent_until or self._lease_end(lease_until) or self.at
-        return quiet + timedelta(
-            seconds=SETTLE_SECONDS if self.settle_seconds is None else self.settle_seconds
-        )
-
-    def forgotten_at(self, dedupes_for: int | None = None) -> datetime | None:
-        """Return when the outside may forget the key, counted from the first send; None: never.
-
-        Of what was declared for the attempts so far, and now as `dedupes_for`, the shortest counts.
-        """
-        span = shorter(self.dedupes_for, dedupes_for)
-        if span is None or self.first_sent_at is None:
-            return None
-        return self.first_sent_at + timedelta(seconds=span)
-
-    def is_remembered(self, now: datetime, dedupes_for: int | None = None) -> bool:
-        """Tell whether the outside dedupes on the key, and still remembers when it was sent first."""
-        if self.recovery is not Recovery.IDEMPOTENT or self.first_sent_at is None:
-            return False
-        forgets = self.forgotten_at(dedupes_for)
-        return forgets is None or now < forgets
-
-    def is_denied_by_success(self, attempt: int) -> bool:
-        """Tell whether the success of an attempt contradicts what was settled before it was told."""
-        return self.status in ("failed", "did_not_happen") or self._is_late(attempt)
-
-    def is_denied_by_failure(self, attempt: int) -> bool:
-        """Tell whether the failure of an attempt contradicts that it was settled as a success."""
-        return self.status == "succeeded" and attempt == self.settled_attempt
-
-    def is_denied_by(self, found: str, attempt: int) -> bool:
-        """Tell whether what is found out about an attempt contradicts what was settled."""
-        if found == "happened":
-            return self.status in ("failed", "did_not_happen")
-        return found == "did_not_happen" and self.status == "succeeded" and attempt >= self.attempt
-
-    def told_already(self, event: Event) -> Told | None:
-        """Find where a report of a worker stands already, word for word."""
-        what, said = _WHAT.get(type(event)), _said(event)
-        return next((one for one in self.told if one.what == what and _said(one) == said), None)
-
-    def _is_late(self, attempt: int) -> bool:
-        return is_late(self.recovery, self.since_attempt, self.attempt, attempt)
-
-    def _lease_end(self, renewed: datetime | None) -> datetime | None:
-        given = self.lease_until
-        if renewed is None or given is None:
-            return given or renewed
-        return max(given, renewed)
+Changes = dict[str, Any]
 
 
 def history_of(key: str, records: Iterable[Record]) -> EffectHistory | None:
@@ -228,40 +52,6 @@ def history_of(key: str, records: Iterable[Record]) -> EffectHistory | None:
         elif found is not None and type(event) in _FOLDS:
             found = found.with_fields(_FOLDS[type(event)](found, event, record))
     return found
-
-
-Changes = dict[str, Any]
-
-
-def shorter(one: int | None, other: int | None) -> int | None:
-    """Return the shorter of two spans; None is without end."""
-    return min((span for span in (one, other) if span is not None), default=None)
-
-
-def is_late(recovery: Recovery, since: int, present: int, attempt: int) -> bool:
-    """Tell whether a success is of another act than the present attempt: of one that it followed.
-
-    Where the outside dedupes on the key, the attempts that followed each other in doubt, from `since` on,
-    are one act, so the success of one is that of all.
-    """
-    return attempt < present and not (recovery is Recovery.IDEMPOTENT and attempt >= since)
-
-
-def in_doubt_before(since: int, attempt: int) -> bool:
-    """Tell whether an earlier attempt may have happened, of which the failure of this one says nothing."""
-    return 0 < since < attempt
-
-
-_SAID = ("attempt", "because", "cost", "error", "external_ref", "occurred_at", "result")
-_WHAT: dict[type[Event], str] = {
-    EffectFailed: "failed",
-    EffectSucceeded: "succeeded",
-    EffectUnknown: "unknown",
-}
-
-
-def _said(report: Event | Told) -> tuple[Any, ...]:
-    return tuple(getattr(report, name, None) for name in _SAID)
 
 
 def _intended(old: EffectHistory | None, event: EffectIntended, record: Record) -> EffectHistory:
@@ -334,9 +124,9 @@ def _started(old: EffectHistory, event: EffectStarted, record: Record) -> Change
 
 
 def _told(old: EffectHistory, event: Event, record: Record) -> Changes:
-    names = zip(_SAID, _said(event), strict=True)
+    names = zip(SAID, said(event), strict=True)
     place = {"at": record.at, "position": record.position, "run": record.run}
-    one = Told.unchecked({**dict(names), **place, "what": _WHAT[type(event)]})
+    one = Told.unchecked({**dict(names), **place, "what": WHAT[type(event)]})
     return {"told": (*old.told, one)}
 
 
@@ -347,38 +137,38 @@ def _filled(old: EffectHistory, event: EffectSucceeded | EffectReconciled) -> Ch
 
 
 def _succeeded(old: EffectHistory, event: EffectSucceeded, record: Record) -> Changes:
-    said = {**_told(old, event, record), **_filled(old, event)}
+    words = {**_told(old, event, record), **_filled(old, event)}
     if old.status == "disputed" or old.is_denied_by_success(event.attempt):
-        return _doubted(old, record, **said)
+        return _doubted(old, record, **words)
     if old.status == "succeeded":
-        return said
+        return words
     attempt = max(old.attempt, event.attempt)
-    return _moved(old, "succeeded", record, attempt=attempt, settled_attempt=event.attempt, **said)
+    return _moved(old, "succeeded", record, attempt=attempt, settled_attempt=event.attempt, **words)
 
 
 def _failed(old: EffectHistory, event: EffectFailed, record: Record) -> Changes:
-    said = _told(old, event, record)
+    words = _told(old, event, record)
     if old.is_denied_by_failure(event.attempt):
-        return _doubted(old, record, **said)
+        return _doubted(old, record, **words)
     if old.is_settled or old.status == "disputed" or event.attempt < old.attempt:
-        return said
-    said |= {"attempt": max(old.attempt, event.attempt), "error": event.error}
+        return words
+    words |= {"attempt": max(old.attempt, event.attempt), "error": event.error}
     if in_doubt_before(old.since_attempt, event.attempt):
-        return _moved(old, "unknown", record, sent_until=record.at, **said)
+        return _moved(old, "unknown", record, sent_until=record.at, **words)
     cost = old.cost if event.cost is None else event.cost
-    return _moved(old, "failed", record, cost=cost, settled_attempt=event.attempt, **said)
+    return _moved(old, "failed", record, cost=cost, settled_attempt=event.attempt, **words)
 
 
 def _unknown(old: EffectHistory, event: EffectUnknown, record: Record) -> Changes:
-    said = _told(old, event, record)
+    words = _told(old, event, record)
     if old.is_settled or old.status == "disputed" or event.attempt < old.attempt:
-        return said
+        return words
     if event.because in ("raised", "stopped"):
         # Only the worker itself knows that it sends nothing more.
-        said["sent_until"] = record.at
+        words["sent_until"] = record.at
     if event.error is not None:
-        said["error"] = event.error
-    return _moved(old, "unknown", record, attempt=max(old.attempt, event.attempt), **said)
+        words["error"] = event.error
+    return _moved(old, "unknown", record, attempt=max(old.attempt, event.attempt), **words)
 
 
 def _reconciled(old: EffectHistory, event: EffectReconciled, record: Record) -> Changes:
@@ -390,7 +180,7 @@ def _reconciled(old: EffectHistory, event: EffectReconciled, record: Record) -> 
         return _doubted(old, record, **found)
     if old.is_settled:
         return found
-    if event.attempt < old.attempt and not (happened and not old._is_late(event.attempt)):
+    if event.attempt < old.attempt and not (happened and not old.is_late(event.attempt)):
         return _doubted(old, record, **found) if happened else found
     if event.found == "unknown":
         # Having asked in vain ends no lease: what time makes of it is derived.
@@ -402,8 +192,8 @@ def _reconciled(old: EffectHistory, event: EffectReconciled, record: Record) -> 
 
 
 def _finding(event: EffectReconciled, record: Record) -> Finding:
-    said = {name: getattr(event, name) for name in ("attempt", "by", "evidence", "found", "method")}
-    return Finding.unchecked({"at": record.at, "position": record.position, "run": record.run, **said})
+    words = {name: getattr(event, name) for name in ("attempt", "by", "evidence", "found", "method")}
+    return Finding.unchecked({"at": record.at, "position": record.position, "run": record.run, **words})
 
 
 def _disputed(old: EffectHistory, event: EffectDisputed, record: Record) -> Changes:

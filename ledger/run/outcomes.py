@@ -22,7 +22,7 @@ from ledger.events import (
 from ledger.run.contract import Contract, by_id
 from ledger.run.decision import Admitted, Decision, Given, admitted, not_open, stands_at, stated
 from ledger.run.effects import find
-from ledger.run.history import EffectHistory, Finding, in_doubt_before
+from ledger.run.known import EffectHistory, Finding, in_doubt_before
 
 Report = ReportSuccess | ReportFailure | ReportUnknown | ReconcileEffect
 

@@ -113,6 +113,10 @@ class Doing:
     """When the last claim, or read, began, on the monotonic clock."""
     seen_at: Any = None
     """When it began, on the ledger's clock."""
+    claimed_at: Any = None
+    """When the last claim began, on the ledger's clock."""
+    heard_late: bool = False
+    """The last claim was stored by an earlier call, which did not hear of it."""
     attempt: p.Attempt | None = None
     beat: Beat | None = None
 
@@ -121,12 +125,14 @@ class Doing:
     def claiming(self) -> tuple[c.Command, Context]:
         """Return what to say to claim the next attempt."""
         self.began = time.monotonic()
+        self.claimed_at = self.workshop.edge.now()
         return self.act.claim, self.context
 
     def claimed(self, stated: Stated) -> p.Attempt | None:
         """Return the attempt that a claim came to; None where the act was done."""
         for record in stated.records:
             if isinstance(record.event, EffectStarted):
+                self.heard_late = record.at < self.claimed_at
                 self.attempt = p.Attempt(record.event.attempt, record.event.lease_until)
                 return self.attempt
         return None
@@ -197,7 +203,10 @@ class Doing:
     # --- the call --------------------------------------------------------------------------------
 
     def begin(self, attempt: p.Attempt) -> CurrentEffect | None:
-        """Return the effect as the tool sees it, its lease kept alive; None where that has ended already."""
+        """Return the effect as the tool sees it, its lease kept alive; None where that has ended already.
+
+        It reads the store only from the second attempt on, or where the claim was `heard_late`.
+        """
         act = self.act
         effect = CurrentEffect(act.key, attempt.number, act.tool.name, attempt.lease_until)
         if attempt.lease_until is None:
@@ -206,7 +215,7 @@ class Doing:
         if attempt.number > 1:
             effect.last_progress = self._last_progress(attempt.number - 1)
         self.beat = Beat(effect, attempt, act.claim.worker, float(act.claim.lease_seconds), self.began)
-        if self.beat.is_over:
+        if self.beat.is_over or (self.heard_late and not self._is_held()):
             return None
         self.workshop.heartbeats.begin(self.beat)
         return effect
@@ -239,6 +248,16 @@ class Doing:
     def asked_with(self) -> tuple[str, Any]:
         """Return what to call the probe with: the key, and the arguments as JSON values."""
         return self.act.key, untag_secrets(load_text(self.act.args), self.workshop.secrets.lookup)
+
+    def _is_held(self) -> bool:
+        """Tell whether the lease holds, however long ago it was granted: it can be renewed."""
+        assert self.beat is not None
+        try:
+            self.workshop.heartbeats.renew(self.beat)
+        except StoreError as error:
+            log.warning("a claim that was heard late is not begun on: %s", error)
+            return False
+        return not self.beat.effect.is_lost
 
     def _last_progress(self, attempt: int) -> Any:
         edge = self.workshop.edge

@@ -92,7 +92,11 @@ class RunActs(RunSayings[R]):
             ResultNotKept: it was done before, and what it returned was no JSON.
             InvalidInput: arguments do not fit, or options contradict each other; `path` names them.
         """
-        return self._perform(self._doing(tool, args, function, options, once=False))
+        one = self._doing(tool, args, function, options, once=False)
+        if one.act.tool.function is _enclosed:
+            reason = f"{one.act.tool.name!r} is known as a block that acts, so it has no function: give one"
+            raise invalid("tool", reason)
+        return self._perform(one)
 
     def settle(
         self,
@@ -124,6 +128,11 @@ class RunActs(RunSayings[R]):
             result=None if packed is None else packed.payload,
         )
 
+    def _enclosing(self, tool: Tool | str, args: Mapping[str, Any] | None, options: Options) -> Doing:
+        """Build an act whose body is a block."""
+        is_new = isinstance(tool, str) and tool not in self._workshop.tools
+        return self._doing(tool, args, _enclosed if is_new else None, options, once=True)
+
     def _asking(self, known: EffectHistory) -> Doing:
         tool = self._workshop.tools.get(known.tool)
         if tool is None or tool.probe is None:
@@ -146,6 +155,10 @@ class RunActs(RunSayings[R]):
             name = "key" if asked.key is not None else "recovery"
             raise invalid(name, f"{found.name!r} only reads: it has no effect to name or to enclose")
         return doing(self._workshop, self._seen(), self._context, found, {} if args is None else args, asked)
+
+
+def _enclosed(**args: Any) -> None:
+    """Stand for the block that acts."""
 
 
 def _asked(options: Options, *, once: bool) -> Asked:

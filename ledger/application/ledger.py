@@ -345,6 +345,11 @@ def edge_of(ledger: Ledger) -> Edge:
     return ledger._edge
 
 
+def shared_of(ledger: Ledger) -> Shared:
+    """Return what all handles of a ledger share, for another face of it to share too."""
+    return ledger._shared
+
+
 def _again(first: Record | None, rest: Iterator[Record]) -> Iterator[Record]:
     if first is not None:
         yield first

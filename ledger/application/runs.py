@@ -81,10 +81,7 @@ class Run(RunActs[Stated]):
 
         And what `perform` raises.
         """
-        if isinstance(tool, str) and tool not in self._workshop.tools:
-            one = self._doing(tool, args, _enclosed, options, once=True)
-        else:
-            one = self._doing(tool, args, None, options, once=True)
+        one = self._enclosing(tool, args, options)
         return block(self._driver(one), one)
 
     def ask(self, known: EffectHistory) -> str:
@@ -111,10 +108,6 @@ class Run(RunActs[Stated]):
         self, command: c.Command, context: Context, expected: int | None, again: StoreUnavailable | None
     ) -> Stated:
         return self._turns.do(command, context, expected=expected, again=again)
-
-
-def _enclosed(**args: Any) -> None:
-    """Stand for the block that acts."""
 
 
 def known(run: str, contract: Contract | None) -> Contract:

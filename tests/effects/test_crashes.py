@@ -1,0 +1,296 @@
+"""The crash matrix: a worker is killed at every step of the protocol, and another process goes on.
+
+The worker has claimed the act at 0 s, for `LEASE` seconds, and dies by SIGKILL at the moment that the table
+names. Another process then performs the same act with the same run, three times: at once, when the lease has
+lapsed, and when nothing that was sent can land any more. Where the outside had received the request without
+having done it, it does it before the third call. At the end the outside is asked how often it did it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ledger import Ledger, open_ledger
+from ledger.errors import EffectInFlight, OutcomeUnknown
+from ledger.events import EffectReconciled, EffectSucceeded, ObservationRecorded
+from ledger.run.history import EffectHistory
+from ledger.testing import START, Clock
+from tests.effects import worker
+from tests.effects.deeds import DEDUPES, DEEDS, FRESH, LEASE, SETTLE, Deed, before_each_call
+from tests.effects.worker import ANSWERED, ARRIVED, BEFORE, CLAIMED, DONE, STORED
+from tests.outside.manners import HELD, LATE
+from tests.outside.orders import advance, orders, remember
+from tests.outside.outside import Outside
+from tests.servers.waiting import until
+
+pytestmark = pytest.mark.slow
+
+HOLDS = {ARRIVED: LATE, DONE: HELD}
+TIMES = (0, LEASE, LEASE + SETTLE)
+
+EXECUTES = "executes it"
+TELLS = "tells what it came to, and calls nothing"
+IN_FLIGHT = "EffectInFlight"
+A_PERSON = "OutcomeUnknown, a person has to find out"
+ASK_LATER = f"OutcomeUnknown, ask again after {SETTLE} s"
+AGAIN = "OutcomeUnknown, the same may be sent again at once"
+
+# The recovery,  where the worker died,   then performing it again: at once, lease lapsed, settled;   acts
+MATRIX = [
+    ("at_most_once", BEFORE, EXECUTES, TELLS, TELLS, 1),
+    ("at_most_once", CLAIMED, IN_FLIGHT, A_PERSON, A_PERSON, 0),
+    ("at_most_once", ARRIVED, IN_FLIGHT, A_PERSON, A_PERSON, 1),
+    ("at_most_once", DONE, IN_FLIGHT, A_PERSON, A_PERSON, 1),
+    ("at_most_once", ANSWERED, IN_FLIGHT, A_PERSON, A_PERSON, 1),
+    ("at_most_once", STORED, TELLS, TELLS, TELLS, 1),
+    ("queryable", BEFORE, EXECUTES, TELLS, TELLS, 1),
+    ("queryable", CLAIMED, IN_FLIGHT, ASK_LATER, EXECUTES, 1),
+    ("queryable", ARRIVED, IN_FLIGHT, ASK_LATER, TELLS, 1),
+    ("queryable", DONE, IN_FLIGHT, TELLS, TELLS, 1),
+    ("queryable", ANSWERED, IN_FLIGHT, TELLS, TELLS, 1),
+    ("queryable", STORED, TELLS, TELLS, TELLS, 1),
+    ("idempotent", BEFORE, EXECUTES, TELLS, TELLS, 1),
+    ("idempotent", CLAIMED, IN_FLIGHT, EXECUTES, TELLS, 1),
+    # The key is at work, says the shop, until it has answered the request of the dead.
+    ("idempotent", ARRIVED, IN_FLIGHT, AGAIN, EXECUTES, 1),
+    ("idempotent", DONE, IN_FLIGHT, AGAIN, EXECUTES, 1),
+    ("idempotent", ANSWERED, IN_FLIGHT, EXECUTES, TELLS, 1),
+    ("idempotent", STORED, TELLS, TELLS, TELLS, 1),
+    # What changes nothing is asked again unless the answer is on record; the model sells it twice then.
+    ("read_only", BEFORE, EXECUTES, TELLS, TELLS, 1),
+    ("read_only", ARRIVED, EXECUTES, TELLS, TELLS, 2),
+    ("read_only", DONE, EXECUTES, TELLS, TELLS, 2),
+    ("read_only", ANSWERED, EXECUTES, TELLS, TELLS, 2),
+    ("read_only", STORED, TELLS, TELLS, TELLS, 1),
+]
+
+# The same deaths, then `reconcile` at the same times, and what performing it comes to afterwards.
+# None: nothing is unsettled.
+RECONCILED = [
+    ("at_most_once", BEFORE, None, None, None, EXECUTES, 1),
+    ("at_most_once", CLAIMED, "not_asked", "not_asked", "not_asked", A_PERSON, 0),
+    ("at_most_once", ARRIVED, "not_asked", "not_asked", "not_asked", A_PERSON, 1),
+    ("at_most_once", DONE, "not_asked", "not_asked", "not_asked", A_PERSON, 1),
+    ("at_most_once", ANSWERED, "not_asked", "not_asked", "not_asked", A_PERSON, 1),
+    ("at_most_once", STORED, None, None, None, TELLS, 1),
+    ("queryable", BEFORE, None, None, None, EXECUTES, 1),
+    ("queryable", CLAIMED, "not_asked", "unknown", "did_not_happen", EXECUTES, 1),
+    ("queryable", ARRIVED, "not_asked", "unknown", "happened", TELLS, 1),
+    ("queryable", DONE, "not_asked", "happened", None, TELLS, 1),
+    ("queryable", ANSWERED, "not_asked", "happened", None, TELLS, 1),
+    ("queryable", STORED, None, None, None, TELLS, 1),
+    ("idempotent", CLAIMED, "not_asked", "not_asked", "not_asked", EXECUTES, 1),
+    ("idempotent", ARRIVED, "not_asked", "not_asked", "not_asked", EXECUTES, 1),
+    ("idempotent", DONE, "not_asked", "not_asked", "not_asked", EXECUTES, 1),
+    ("idempotent", ANSWERED, "not_asked", "not_asked", "not_asked", EXECUTES, 1),
+    ("read_only", ANSWERED, None, None, None, EXECUTES, 2),
+]
+
+
+class Scene(NamedTuple):
+    """A run whose worker was killed, and who goes on with it."""
+
+    ledger: Ledger
+    run: str
+    clock: Clock
+    deed: Deed
+    server: Outside
+    calls: list[str]
+
+    def at(self, seconds: int) -> None:
+        self.clock.now = START + timedelta(seconds=seconds)
+
+    def perform(self) -> Any:
+        """Perform the act, and return what it came to in the words of the table."""
+        tool = before_each_call(self.deed.tool(self.server.port), lambda: self.calls.append("called"))
+        before = len(self.calls)
+        try:
+            result = self.ledger.run(self.run).perform(tool, self.deed.args)
+        except EffectInFlight as busy:
+            return {float(LEASE): IN_FLIGHT}[busy.data["retry_after"]]
+        except OutcomeUnknown as unknown:
+            return {None: A_PERSON, 0.0: AGAIN, float(SETTLE): ASK_LATER}[unknown.retry_after]
+        assert set(result) & {"to", "id", "answer"}, result
+        return EXECUTES if len(self.calls) > before else TELLS
+
+    def names(self) -> list[str]:
+        return [record.name for record in self.ledger.log(self.run)]
+
+    def outcomes(self) -> int:
+        """Count where the record says that it was done."""
+        events = [record.event for record in self.ledger.log(self.run)]
+        return sum(
+            isinstance(event, EffectSucceeded | ObservationRecorded)
+            or (isinstance(event, EffectReconciled) and event.found == "happened")
+            for event in events
+        )
+
+    def acts(self) -> int:
+        return len(self.deed.record(self.server))
+
+    def effect(self) -> EffectHistory:
+        [one] = self.ledger.effects(self.run)
+        return one.effect
+
+    def lands(self, moment: str) -> None:
+        """Let the outside do, and answer, what it holds."""
+        if moment in HOLDS:
+            done = self.acts() + (moment == ARRIVED)
+            self.server.release()
+            until(lambda: self.acts() == done, "what was held is done")
+
+
+@contextmanager
+def scene(
+    place: Path | str, outside: Callable[[str], Outside], recovery: str, moment: str, name: str = "matrix"
+) -> Iterator[Scene]:
+    """Open a run, let a worker perform the act of a recovery, and kill it at a moment."""
+    deed, clock, calls = DEEDS[recovery], Clock(), list[str]()
+    server, run = outside(deed.outside), f"{name}: {recovery}, {moment}"
+    tool = before_each_call(deed.tool(server.port), lambda: calls.append("called"))
+    with open_ledger(place, clock=clock, tools=[tool]) as ledger:
+        ledger.open_run(run, "Do it once")
+        server.expect(*([HOLDS[moment]] if moment in HOLDS else []))
+        process, reports = worker.start(worker.perform_and_stop, place, run, recovery, server.port, moment)
+        if moment in HOLDS:
+            server.until_held()
+        else:
+            assert reports.recv() == moment
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        yield Scene(ledger, run, clock, deed, server, calls)
+
+
+def named(rows: list[Any]) -> dict[str, Any]:
+    """Name each row by the recovery and the moment of the death."""
+    return {"argvalues": rows, "ids": [f"{row[0]}, {row[1]}" for row in rows]}
+
+
+@pytest.mark.parametrize(("recovery", "moment", "at_once", "lapsed", "settled", "acts"), **named(MATRIX))
+def test_a_killed_worker_leaves_what_its_recovery_allows(
+    place: Path | str,
+    outside: Callable[[str], Outside],
+    recovery: str,
+    moment: str,
+    at_once: str,
+    lapsed: str,
+    settled: str,
+    acts: int,
+) -> None:
+    with scene(place, outside, recovery, moment) as there:
+        found = []
+        for seconds in TIMES:
+            if seconds == TIMES[-1]:
+                there.lands(moment)
+            there.at(seconds)
+            found.append(there.perform())
+        assert found == [at_once, lapsed, settled]
+        assert there.acts() == acts
+        assert there.outcomes() == (0 if found[-1] == A_PERSON else 1)
+        assert not there.ledger.effects(there.run) or found[-1] == A_PERSON
+
+
+@pytest.mark.parametrize(
+    ("recovery", "moment", "at_once", "lapsed", "settled", "afterwards", "acts"), **named(RECONCILED)
+)
+def test_reconciling_asks_about_what_a_killed_worker_left(
+    place: Path | str,
+    outside: Callable[[str], Outside],
+    recovery: str,
+    moment: str,
+    at_once: str | None,
+    lapsed: str | None,
+    settled: str | None,
+    afterwards: str,
+    acts: int,
+) -> None:
+    with scene(place, outside, recovery, moment, "reconciled") as there:
+        found = []
+        for seconds in TIMES:
+            if seconds == TIMES[-1]:
+                there.lands(moment)
+            there.at(seconds)
+            found.append(next((one.found for one in there.ledger.reconcile(there.run)), None))
+        assert found == [at_once, lapsed, settled]
+        assert not there.calls, "asking performs nothing"
+        assert there.names().count("effect.reconciled") == sum(
+            each in ("unknown", "happened", "did_not_happen") for each in found
+        )
+        assert there.perform() == afterwards
+        assert there.acts() == acts
+
+
+@pytest.mark.parametrize(
+    ("moment", "happened", "afterwards"), [(CLAIMED, False, EXECUTES), (DONE, True, TELLS)]
+)
+def test_a_person_settles_what_can_be_neither_asked_nor_deduped(
+    place: Path | str, outside: Callable[[str], Outside], moment: str, happened: bool, afterwards: str
+) -> None:
+    """Said while the lease holds, that it did not happen is kept and settles nothing."""
+    with scene(place, outside, "at_most_once", moment, "settled") as there:
+        said: Any = {
+            "evidence": "looked into the mailbox",
+            "by": "human:kim",
+            "result": {"to": "kim@example.org"},
+        }
+        key = there.effect().key
+        if not happened:
+            there.ledger.settle(key, happened=False, **said)
+            assert there.perform() == IN_FLIGHT
+        there.at(LEASE)
+        assert there.perform() == A_PERSON
+        there.ledger.settle(key, happened=happened, **said)
+        assert there.perform() == afterwards
+        assert there.acts() == 1
+        assert there.perform() == TELLS
+
+
+@pytest.mark.parametrize("moment", [CLAIMED, ANSWERED])
+def test_a_key_that_the_outside_may_have_forgotten_is_not_sent_again(
+    place: Path | str, outside: Callable[[str], Outside], moment: str
+) -> None:
+    with scene(place, outside, "idempotent", moment, "forgotten") as there:
+        remember(there.server.url, DEDUPES)
+        advance(there.server.url, DEDUPES)
+        there.at(DEDUPES)
+        sent = [(found.key, found.repeats) for found in orders(there.server.url)]
+        assert there.perform() == A_PERSON
+        assert [one.found for one in there.ledger.reconcile(there.run)] == ["not_asked"]
+        assert there.calls == []
+        assert [(found.key, found.repeats) for found in orders(there.server.url)] == sent
+        assert len(sent) == (moment == ANSWERED)
+
+
+def test_a_key_is_sent_again_as_long_as_it_is_remembered_and_done_once(
+    place: Path | str, outside: Callable[[str], Outside]
+) -> None:
+    with scene(place, outside, "idempotent", ANSWERED, "remembered") as there:
+        there.at(DEDUPES - 1)
+        advance(there.server.url, DEDUPES - 1)
+        assert there.perform() == EXECUTES
+        assert [found.repeats for found in orders(there.server.url)] == [1]
+
+
+def test_what_a_model_answered_is_bought_anew_when_it_is_stale_and_not_before(
+    place: Path | str, outside: Callable[[str], Outside]
+) -> None:
+    with scene(place, outside, "read_only", STORED, "bought") as there:
+        there.at(FRESH - 1)
+        assert there.perform() == TELLS
+        there.at(FRESH)
+        assert there.perform() == EXECUTES
+        assert there.acts() == 2
+        observed: Any = [record.event for record in there.ledger.log(there.run)][1:]
+        assert [dict(event.cost) for event in observed] == [{"EUR": Decimal("0.01"), "tokens": 12}] * 2
+        assert {event.name for event in observed} == {"observation.recorded"}
+        other = there.ledger.run(there.run).perform("ask_model", {"prompt": "Another question"})
+        assert other == {"answer": 3}

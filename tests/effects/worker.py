@@ -1,0 +1,65 @@
+"""The processes of the tests of effects. Each function is one; it reports through a pipe.
+
+They are forked from a server that has loaded the ledger, so that each begins at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import NoReturn
+
+from ledger.testing import Clock
+from tests.effects.deeds import DEEDS, before_each_call
+from tests.effects.hooked import CLAIM, OUTCOME, hooked
+
+CONTEXT = get_context("forkserver")
+CONTEXT.set_forkserver_preload(
+    ["tests.effects.worker", "ledger.stores.postgres.store", "ledger.stores.sqlite"]
+)
+
+BEFORE = "before anything is stored"
+CLAIMED = "claimed, not called"
+ARRIVED = "called, not done yet"
+DONE = "done, not answered"
+ANSWERED = "answered, not stored"
+STORED = "stored, not heard"
+
+
+def start(target: Callable[..., None], *arguments: object) -> tuple[BaseProcess, Connection]:
+    """Start a function in a process of its own, with a pipe for its reports as the last argument."""
+    reports, sender = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=target, args=(*arguments, sender), daemon=True)
+    process.start()
+    sender.close()
+    return process, reports
+
+
+def perform_and_stop(
+    place: Path | str, run: str, recovery: str, port: int, moment: str, reports: Connection
+) -> None:
+    """Perform the act of a recovery, and stop for ever at a moment; where an outside holds it, by itself."""
+
+    def stop() -> NoReturn:
+        reports.send(moment)
+        while True:
+            threading.Event().wait()
+
+    deed = DEEDS[recovery]
+    tool = deed.tool(port)
+    ledger, store = hooked(place, Clock())
+    if moment == BEFORE:
+        store.before(CLAIM, stop)
+        if recovery == "read_only":
+            tool = before_each_call(tool, stop)
+    if moment == CLAIMED:
+        store.after(CLAIM, stop)
+    if moment == ANSWERED:
+        store.before(OUTCOME, stop)
+    if moment == STORED:
+        store.after(OUTCOME, stop)
+    reports.send(ledger.run(run).perform(tool, deed.args))

@@ -6,11 +6,13 @@ import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, TypeAdapter, ValidationError
 
 from ledger.canonical import canonical_text, invalid
+from ledger.gateway.answers import Outcome
 from ledger.values import explain, tag_secrets
 
 
@@ -66,7 +68,7 @@ class Signature:
                 parameters[name] = _adapter(hints.get(name, Any), tool, name)
                 if parameter.default is not parameter.empty:
                     defaults[name] = parameter.default
-        returns = hints.get("return", Any)
+        returns = _of_result(hints.get("return", Any))
         result = None if returns in (Any, inspect.Signature.empty) else _result(returns)
         return cls(tool, parameters, defaults, extra, wants_effect, result)
 
@@ -128,6 +130,16 @@ def _adapter(hint: Any, tool: str, name: str) -> TypeAdapter[Any] | None:
     except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation):
         reason = f"the type of {name!r} of {tool!r} cannot be checked: {hint!r:.80}"
         raise invalid("function", reason) from None
+
+
+def _of_result(hint: Any) -> Any:
+    """Return what a result is said to be; that of an `Outcome`, which is recorded alone, may be anything."""
+    if hint is Outcome:
+        return Any
+    if get_origin(hint) not in (Union, UnionType) or Outcome not in get_args(hint):
+        return hint
+    others = tuple(one for one in get_args(hint) if one is not Outcome)
+    return Any if others == (NoneType,) else Union[others]  # noqa: UP007  of a tuple
 
 
 def _result(hint: Any) -> TypeAdapter[Any] | None:

@@ -289,9 +289,13 @@ def positions(append: Append) -> Sequence[tuple[str, int]]:
 
 def size(append: Append) -> int:
     """Return how many bytes of records and blobs an append holds."""
-    return sum(len(row.record) for part in append.streams for row in part.rows) + sum(
-        len(blob.content) for blob in append.blobs
-    )
+    total = 0
+    for part in append.streams:
+        for row in part.rows:
+            total += len(row.record)
+    for blob in append.blobs:
+        total += len(blob.content)
+    return total
 
 
 def one_digest(key: bytes | None, act: bytes | None, claim: bytes | None) -> tuple[str, bytes]:

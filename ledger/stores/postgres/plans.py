@@ -55,7 +55,10 @@ def check_size(append: Append) -> None:
     Raises:
         InvalidInput: more than 2^20 events, or a record or content of more than 256 MiB.
     """
-    if sum(len(part.rows) for part in append.streams) > ORDINALS:
+    events = 0
+    for part in append.streams:
+        events += len(part.rows)
+    if events > ORDINALS:
         reason = f"more than {ORDINALS} events"
         raise InvalidInput(f"one append has {reason}: split it", path="append", reason=reason)
     for part in append.streams:
@@ -69,7 +72,11 @@ def check_size(append: Append) -> None:
 
 def is_large(append: Append) -> bool:
     """Tell whether an append needs more than one statement for its records."""
-    return sum(len(row.record) for part in append.streams for row in part.rows) > CHUNK_BYTES
+    size = 0
+    for part in append.streams:
+        for row in part.rows:
+            size += len(row.record)
+    return size > CHUNK_BYTES
 
 
 def plan_one(append: Append) -> Statement | None:

@@ -62,9 +62,10 @@ class Rounds:
             wanted = [(append.tenant, part.stream) for part in append.streams]
             if not streams.isdisjoint(wanted):
                 continue
-            if any((append.tenant, act) in acts for act in append.fresh):
+            if append.fresh and any((append.tenant, act) in acts for act in append.fresh):
                 continue
-            events += sum(len(part.rows) for part in append.streams)
+            for part in append.streams:
+                events += len(part.rows)
             if chosen and events > ORDINALS:
                 break
             chosen.append(member)
@@ -87,7 +88,8 @@ class Rounds:
             if self._fresh:
                 self._fresh -= _acts(winner)
             for won in winner.streams:
-                for rival in self._wanting[winner.tenant, won.stream]:
+                wanting = self._wanting[winner.tenant, won.stream]
+                for rival in wanting if len(wanting) > 1 else ():
                     if self._outcomes[rival] is None:
                         self._outcomes[rival] = refused_by(won, self.batch[rival])
 

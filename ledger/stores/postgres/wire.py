@@ -16,6 +16,7 @@ from ledger.errors import InvalidInput
 Value = bytes | None
 
 _INTEGER = struct.Struct("!q")
+_MEMBER = struct.Struct("!iq")
 _LENGTH = struct.Struct("!i")
 _ARRAY = struct.Struct("!iiIii")
 _NULL = _LENGTH.pack(-1)
@@ -48,7 +49,12 @@ def text(value: str) -> bytes:
 
 def numbers(values: Iterable[int]) -> bytes:
     """Encode a bigint[]."""
-    return _array(_NUMBER, list(map(number, values)))
+    given = list(values)
+    try:
+        members = [_MEMBER.pack(8, value) for value in given]
+    except struct.error:
+        return _array(_NUMBER, [number(value) for value in given])
+    return b"".join([_ARRAY.pack(1, False, _NUMBER, len(given), 1), *members])
 
 
 def texts(values: Iterable[str | None]) -> bytes:
@@ -62,11 +68,11 @@ def byte_strings(values: Sequence[bytes | None]) -> bytes:
 
 
 def _array(kind: int, values: Sequence[Value]) -> bytes:
-    pieces: list[bytes] = [_ARRAY.pack(1, None in values, kind, len(values), 1)]
+    pieces = [_ARRAY.pack(1, None in values, kind, len(values), 1)]
+    length = _LENGTH.pack
     for value in values:
         if value is None:
             pieces.append(_NULL)
         else:
-            pieces.append(_LENGTH.pack(len(value)))
-            pieces.append(value)
+            pieces += length(len(value)), value
     return b"".join(pieces)

@@ -375,5 +375,5 @@ class Writer:
 
 
 def _gids(result: PGresult) -> list[int]:
-    values = (result.get_value(row, 0) for row in range(result.ntuples))
-    return [int.from_bytes(value, "big") for value in values if value is not None]
+    value = result.get_value
+    return [int.from_bytes(gid, "big") for row in range(result.ntuples) if (gid := value(row, 0)) is not None]

@@ -28,7 +28,7 @@ from pydantic_core import from_json
 from ledger.canonical import MAX_INTEGER, invalid, quote
 from ledger.errors import ChainBroken, SchemaMismatch, UndecodableRecord
 from ledger.events import Event
-from ledger.values import MAX_ID_LENGTH, Actor, Count, Value, check_name, write_time
+from ledger.values import MAX_ID_LENGTH, Actor, Count, Value, check_id, write_time
 
 FORMAT = 1
 """The format of the records this program writes, and the newest it reads."""
@@ -140,21 +140,16 @@ def write(envelope: Envelope, name: str, version: int, data: bytes) -> bytes:
             `MAX_RECORD_BYTES`; `reason` names both sizes.
     """
     about, terms = envelope.about, envelope.terms
-    record = b"".join(
-        (
-            _about(about) if about else b"{",
-            _actor_and_at(envelope.actor, envelope.at),
-            _id("causation", envelope.causation),
-            _id("correlation", envelope.correlation),
-            b',"data":',
-            data,
-            _id("id", envelope.id),
-            f',"name":"{name}","position":{envelope.position},"prev":"{envelope.prev.hex()}"'.encode(),
-            _run_and_tenant(envelope.run, envelope.tenant),
-            _terms(terms) if terms is not None else b"",
-            f',"v":{FORMAT},"version":{version}}}'.encode(),
-        )
+    before = (
+        f"{_about(about) if about else '{'}{_actor(envelope.actor)},{_at(envelope.at)}"
+        f'{_link("causation", envelope.causation)}{_link("correlation", envelope.correlation)},"data":'
     )
+    behind = (
+        f',"id":{quote(_checked("id", envelope.id))},"name":"{name}","position":{envelope.position},'
+        f'"prev":"{envelope.prev.hex()}"{_run_and_tenant(envelope.run, envelope.tenant)}'
+        f'{"" if terms is None else _terms(terms)},"v":{FORMAT},"version":{version}}}'
+    )
+    record = b"%b%b%b" % (before.encode(), data, behind.encode())
     if len(record) > MAX_RECORD_BYTES:
         raise invalid(
             "data",
@@ -219,18 +214,18 @@ def undecodable(run: str | None, position: int | None, why: str) -> UndecodableR
     return UndecodableRecord(f"{place}{why}", run=run, position=position)
 
 
-def _about(about: tuple[str, ...]) -> bytes:
+def _about(about: tuple[str, ...]) -> str:
     items = ",".join(quote(_checked("about", subject)) for subject in about)
-    return f'{{"about":[{items}],'.encode()
+    return f'{{"about":[{items}],'
 
 
-def _id(field: str, id: str | None) -> bytes:
-    return b"" if id is None else f',"{field}":{quote(_checked(field, id))}'.encode()
+def _link(field: str, id: str | None) -> str:
+    return "" if id is None else f',"{field}":{quote(_checked(field, id))}'
 
 
 def _checked(field: str, id: str, longest: int = MAX_ID_LENGTH) -> str:
     try:
-        return check_name(id, longest)
+        return check_id(id, longest)
     except ValueError as error:
         raise invalid(field, str(error)) from None
 
@@ -239,23 +234,24 @@ def _checked(field: str, id: str, longest: int = MAX_ID_LENGTH) -> str:
 
 
 @lru_cache(maxsize=256)
-def _actor(actor: Actor) -> bytes:
-    return actor.__pydantic_serializer__.to_json(actor, exclude_none=True)
+def _actor(actor: Actor) -> str:
+    text: str = actor.__pydantic_serializer__.to_json(actor, exclude_none=True).decode()
+    return f'"actor":{text}'
 
 
-def _actor_and_at(actor: Actor, at: datetime) -> bytes:
+def _at(at: datetime) -> str:
     try:
-        return b'"actor":' + _actor(actor) + f',"at":"{write_time(at)}"'.encode()
+        return f'"at":"{write_time(at)}"'
     except ValueError as error:
         raise invalid("at", str(error)) from None
 
 
 @lru_cache(maxsize=1024)
-def _run_and_tenant(run: str, tenant: str) -> bytes:
+def _run_and_tenant(run: str, tenant: str) -> str:
     _checked("run", run, MAX_STREAM_LENGTH)
     _checked("tenant", tenant)
-    return f',"run":{quote(run)},"tenant":{quote(tenant)}'.encode()
+    return f',"run":{quote(run)},"tenant":{quote(tenant)}'
 
 
-def _terms(terms: TermsMark) -> bytes:
-    return f',"terms":{{"digest":{quote(terms.digest)},"position":{terms.position}}}'.encode()
+def _terms(terms: TermsMark) -> str:
+    return f',"terms":{{"digest":{quote(terms.digest)},"position":{terms.position}}}'

@@ -34,7 +34,6 @@ from ledger.values.ids import (
     Sha256,
     Text,
     check_id,
-    check_name,
 )
 from ledger.values.maps import (
     Amounts,
@@ -133,7 +132,6 @@ __all__ = [
     "arguments_text",
     "bind_secrets",
     "check_id",
-    "check_name",
     "explain",
     "first_fault",
     "no_such",

@@ -13,20 +13,11 @@ MAX_ID_LENGTH = 200
 """Characters of the longest id."""
 
 
-def check_id(text: str) -> str:
+def check_id(text: str, longest: int = MAX_ID_LENGTH) -> str:
     """Return an id as it is, or say what is wrong with it.
 
     Raises:
-        ValueError: no text, empty, blank, longer than 200 characters, or holding a control character.
-    """
-    return check_name(text, MAX_ID_LENGTH)
-
-
-def check_name(text: str, longest: int) -> str:
-    """Check a name as `check_id` does, with another length.
-
-    Raises:
-        ValueError: no text, empty, blank, too long, or holding a control character.
+        ValueError: no text, empty, blank, longer than so many characters, or holding a control character.
     """
     try:
         if text.isprintable() and 0 < len(text) <= longest and not text.isspace():
@@ -55,7 +46,7 @@ def _run_id(text: str) -> str:
 
 
 def _party(text: str) -> str:
-    check_name(text, MAX_ID_LENGTH)
+    check_id(text)
     if not _KIND_AND_NAME(text):
         raise ValueError(f"{text!r} is not 'kind:name', e.g. 'human:kim' or 'customer:17'")
     return text

@@ -120,20 +120,22 @@ class Draft(Generic[S]):
 
 def written(event: Event, envelope: Envelope, hash: bytes) -> Record:
     """Build the record of an event that was just encoded, as reading it would."""
+    tenant, run, position, prev, id, at, actor, causation, correlation, terms, about = envelope
+    name, version = event.name, event.version
     return Record(
-        tenant=envelope.tenant,
-        run=envelope.run,
-        position=envelope.position,
-        hash=hash,
-        prev=envelope.prev,
-        id=envelope.id,
-        name=event.name,
-        version=event.version,
-        at=envelope.at,
-        actor=envelope.actor,
-        causation=envelope.causation,
-        correlation=envelope.correlation,
-        terms=envelope.terms,
-        about=envelope.about,
-        event=event,
+        tenant,
+        run,
+        position,
+        hash,
+        prev,
+        id,
+        name,
+        version,
+        at,
+        actor,
+        causation,
+        correlation,
+        terms,
+        about,
+        event,
     )

@@ -43,9 +43,11 @@ def mended(kind: type[Command], fields: Mapping[str, Any]) -> Mended:
     The log `ledger` warns of what was mended. The same words are always mended alike, so that a report told
     again is still a repeat.
     """
+    if not kind.report:
+        return Mended(fields)
     changed: dict[str, Any] = {}
     blobs: list[Blob] = []
-    for name in _texts(kind) if kind.report else ():
+    for name in _texts(kind):
         given = fields.get(name)
         if given is None or _fits(given):
             continue

@@ -146,8 +146,7 @@ class Tip(Generic[S]):
         """Move on to what was appended, and return it."""
         self.seen = draft.seen
         return [
-            record._replace(global_position=gid)
-            for record, gid in zip(draft.records, result.gids, strict=True)
+            Record._make((*record[:-1], gid)) for record, gid in zip(draft.records, result.gids, strict=True)
         ]
 
     def met(self, draft: Draft[S]) -> Steps[list[Record]]:

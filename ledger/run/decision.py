@@ -122,15 +122,20 @@ def stated(kind: type[E], command: Command, **found: Any) -> E:
     Fields of the same name hold the same kind of value in both, so what the command was checked for when it
     was made holds for the event.
     """
+    shared, defaults = _fields(kind, type(command))
+    fields = defaults.copy()
     given = command.__dict__
-    fields = {name: given.get(name, default) for name, default in _fields(kind)}
+    for name in shared:
+        fields[name] = given[name]
     fields.update(found)
     return kind.unchecked(fields)
 
 
 @cache
-def _fields(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, field.default) for name, field in kind.model_fields.items())
+def _fields(kind: type[Event], command: type[Command]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the fields that an event shares with a command, and all of its own, in their order."""
+    own = {name: field.default for name, field in kind.model_fields.items()}
+    return tuple(name for name in own if name in command.model_fields), own
 
 
 def stands_at(position: int) -> Admitted:

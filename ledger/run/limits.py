@@ -37,7 +37,9 @@ def beyond(contract: Contract, command: Command, given: Given) -> Refusal | None
 
 def after_refusals(contract: Contract, events: tuple[Event, ...]) -> tuple[Event, ...]:
     """Add the suspension when these events complete the refusals in a row that the run was allowed."""
-    limit = None if contract.limits is None else contract.limits.refusals_in_a_row
+    if contract.limits is None:
+        return events
+    limit = contract.limits.refusals_in_a_row
     refused = sum(isinstance(event, EffectRefused) for event in events)
     if limit is None or not refused or contract.tally.refusals_in_a_row + refused < limit:
         return events

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, Unpack
 
 from ledger import commands as c
+from ledger.aio.performing import Driver, Surroundings, block, perform
 from ledger.aio.turns import AsyncTurns
+from ledger.application.acting import Doing, Workshop
+from ledger.application.acts import Options, RunActs
 from ledger.application.loaded import Loaded
+from ledger.application.performing import Block
+from ledger.application.reading import loaded
 from ledger.application.runs import known
-from ledger.application.sayings import RunSayings
 from ledger.application.sources import SourceSayings
 from ledger.application.statements import Context, Stated
 from ledger.errors import StoreUnavailable
+from ledger.gateway import protocol as p
+from ledger.gateway.tools import Tool
 from ledger.run.contract import Contract
+from ledger.run.history import EffectHistory
 from ledger.run.sources import SourceState
 
 
-class AsyncRun(RunSayings[Coroutine[Any, Any, Stated]]):
+class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
     """A run, as one actor writes to it from an event loop: `Run` with everything awaited.
 
     What several tasks say to one run while an append is under way is decided together and appended once.
     A call that is cancelled has either said nothing or ends when its fate is known.
+
+    Tools and probes are coroutine functions, awaited in the loop, or plain functions, called in threads with
+    a copy of the caller's context. A cancelled coroutine function leaves its effect executing, as a crash
+    does; of a plain one, which cannot be stopped, the outcome is awaited and recorded first.
     """
 
     def __init__(
         self,
         turns: AsyncTurns[Contract | None],
         context: Context,
-        loader: Callable[[Contract], Awaitable[Loaded]],
+        workshop: Workshop,
+        around: Surroundings,
     ) -> None:
-        super().__init__(context)
+        super().__init__(context, workshop)
         self._turns = turns
-        self._loader = loader
+        self._around = around
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._turns.stream!r}>"
@@ -57,7 +71,31 @@ class AsyncRun(RunSayings[Coroutine[Any, Any, Stated]]):
 
         A constant number of queries, however long the run is.
         """
-        return await self._loader(await self._contract())
+        contract = await self._contract()
+        return await self._around.hands.read(partial(loaded, self._workshop.edge, contract))
+
+    def effect(
+        self, tool: Tool | str, args: Mapping[str, Any] | None = None, **options: Unpack[Options]
+    ) -> AbstractAsyncContextManager[Block]:
+        """Perform an act whose body is a block: `async with run.effect("refund", {...}) as effect:`.
+
+        As `Run.effect`. A block that is cancelled leaves its effect executing, as a crash does.
+        """
+        one = self._enclosing(tool, args, options)
+        return block(self._driver(one), one)
+
+    async def ask(self, known: EffectHistory) -> str:
+        """Ask the probe of an effect's tool what became of it; as `Run.ask`."""
+        return await self._driver(self._asking(known)).run(p.ask())
+
+    def _perform(self, one: Doing) -> Coroutine[Any, Any, Any]:
+        return perform(self._driver(one), one)
+
+    def _driver(self, one: Doing) -> Driver:
+        return Driver(one, self._turns, self._around)
+
+    def _seen(self) -> Contract:
+        return known(self.id, self._turns.stream.state)
 
     async def _contract(self) -> Contract:
         return known(self.id, await self._turns.look())

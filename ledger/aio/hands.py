@@ -14,8 +14,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import anyio
+import anyio.to_thread
 
-from ledger.aio.loops import Event, running
+from ledger.aio.loops import running
+from ledger.aio.stops import Stops
 from ledger.application.steps import Send, Steps
 from ledger.errors import StoreUnavailable
 from ledger.stores.base import Append, Appended, FullStore
@@ -27,6 +29,7 @@ Done = Callable[[Any], None]
 T = TypeVar("T")
 
 _CALLS_AT_ONCE = 8
+_READS_AT_ONCE = 16
 
 
 class Hands:
@@ -38,6 +41,7 @@ class Hands:
         """The loop it works for."""
         self._mutex = threading.Lock()
         self._outcomes: list[tuple[Done, Any]] = []
+        self._readers = anyio.CapacityLimiter(_READS_AT_ONCE)
         self._pool = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="ledger-call")
         self._to_lead: SimpleQueue[_Ticket | None] = SimpleQueue()
         self._leader: threading.Thread | None = None
@@ -79,8 +83,15 @@ class Hands:
                 raise StoreUnavailable("this ledger was closed: open it again", reason="closed") from None
             raise StoreUnavailable("no thread can be started", reason="threads") from error
 
-    async def surely(self, function: Callable[[], T]) -> T:
-        """Call a function that may block; who is cancelled meanwhile goes on when it has ended.
+    async def read(self, function: Callable[[], T]) -> T:
+        """Call what reads and may block; a cancelled caller leaves it to its thread."""
+        self.loop.check()
+        return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=self._readers)
+
+    async def surely(self, function: Callable[[], T], stops: Stops | None = None) -> T:
+        """Call a function that may block; who is stopped meanwhile goes on when it has ended.
+
+        What stopped the caller is raised then, or kept in `stops`.
 
         Raises:
             StoreUnavailable: as `call`, and whatever the function raises.
@@ -94,11 +105,12 @@ class Hands:
             answered.set()
 
         self.call(function, done)
-        try:
-            await answered.wait()
-        except anyio.get_cancelled_exc_class():
-            await until_set(answered)
-            raise
+        if stops is None:
+            stops = Stops()
+            await stops.until_set(answered)
+            stops.check()
+        else:
+            await stops.until_set(answered)
         outcome = outcomes.pop()
         if isinstance(outcome, BaseException):
             try:
@@ -192,17 +204,6 @@ class Hands:
                 with self._mutex:
                     self._outcomes[:0] = outcomes[told:]
                 self.loop.soon(self._dispense)
-
-
-async def until_set(event: Event) -> None:
-    """Wait until an event is set, however often the task is cancelled meanwhile."""
-    while not event.is_set():
-        try:
-            with anyio.CancelScope(shield=True):
-                await event.wait()
-        except anyio.get_cancelled_exc_class():
-            # asyncio's own cancelling reaches through a shield; the first one is raised again later.
-            continue
 
 
 class _Ticket:

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
@@ -15,33 +15,31 @@ import anyio.to_thread
 
 from ledger.aio.handles import AsyncRun, AsyncSourceHandle
 from ledger.aio.hands import Hands
+from ledger.aio.performing import Surroundings
 from ledger.aio.turns import AsyncTurns
-from ledger.application.edge import Edge
+from ledger.aio.workers import Workers
+from ledger.application.effects import Registered
 from ledger.application.following import PAGE, Patience, begin, page
 from ledger.application.kind import Found
 from ledger.application.kinds import RUN, SOURCE, load_contract
-from ledger.application.ledger import Ledger
-from ledger.application.loaded import Loaded
+from ledger.application.ledger import Ledger, shared_of
 from ledger.application.query import Page, RunQuery
-from ledger.application.reading import loaded
 from ledger.application.runs import known
-from ledger.application.shared import Shared, opening, run_id
+from ledger.application.settling import Reconciled, Unsettled, not_asked
+from ledger.application.shared import opening, run_id
 from ledger.application.statements import Context, Stated
 from ledger.application.stream import Stream
 from ledger.errors import StoreUnavailable
 from ledger.events import Event
 from ledger.record import Record
 from ledger.run.contract import Contract
+from ledger.run.history import EffectHistory
 from ledger.run.sources import PREFIX, SourceState
 from ledger.stores.base import Blob, FullStore
 from ledger.values import Actor, Limits, Runtime
 
-T = TypeVar("T")
 
-_READS_AT_ONCE = 16
-
-
-class AsyncLedger:
+class AsyncLedger(Registered):
     """A ledger of one tenant, for the tasks of one event loop of asyncio or trio.
 
     It belongs to the loop it was opened in. Reads go to worker threads; appends join the store's group
@@ -49,12 +47,13 @@ class AsyncLedger:
     call `close`.
     """
 
-    def __init__(self, edge: Edge) -> None:
-        self._edge = edge
-        self._ledger = Ledger(edge)
-        self._shared = Shared(edge)
-        self._hands = Hands(edge.store)
-        self._limiter = anyio.CapacityLimiter(_READS_AT_ONCE)
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._shared = shared_of(ledger)
+        self._edge = self._shared.edge
+        self._hands = Hands(self._edge.store)
+        self._read = self._hands.read
+        self._around = Surroundings(self._hands, Workers(self._hands))
         self._runs: WeakValueDictionary[str, AsyncTurns[Contract | None]] = WeakValueDictionary()
 
     @property
@@ -173,7 +172,8 @@ class AsyncLedger:
         incarnation: int | None,
         correlation: str | None = None,
     ) -> AsyncRun:
-        return AsyncRun(turns, self._shared.context(actor, incarnation, correlation), self._load)
+        context = self._shared.context(actor, incarnation, correlation)
+        return AsyncRun(turns, context, self._shared.workshop, self._around)
 
     def _turns(
         self,
@@ -187,6 +187,49 @@ class AsyncLedger:
         if turns is None or turns is instead_of:
             turns = self._runs[run] = AsyncTurns(Stream(self._edge, run, RUN, found), self._hands)
         return turns
+
+    # --- effects ---------------------------------------------------------------------------------
+
+    async def effect(self, key: str) -> EffectHistory:
+        """Return what is known of an effect, across all runs of its lineage; as `Ledger.effect`."""
+        return await self._read(partial(self._ledger.effect, key))
+
+    async def effects(self, run: str | None = None, *, unknown: bool = False) -> list[Unsettled]:
+        """List what is unsettled, the oldest first; as `Ledger.effects`."""
+        return await self._read(partial(self._ledger.effects, run, unknown=unknown))
+
+    async def reconcile(
+        self, run: str | None = None, *, actor: Actor | None = None
+    ) -> AsyncGenerator[Reconciled, None]:
+        """Ask the outside about every effect of which nobody knows; as `Ledger.reconcile`.
+
+        Leave it through `contextlib.aclosing(...)` where not all of it is wanted.
+        """
+        for one in await self.effects(run):
+            because = not_asked(one, self._shared.workshop.tools)
+            if because is not None:
+                yield Reconciled(one.run, one.effect, "not_asked", because)
+            else:
+                found = await (await self.run(one.run, actor=actor)).ask(one.effect)
+                yield Reconciled(one.run, await self.effect(one.effect.key), found)
+
+    async def settle(
+        self,
+        key: str,
+        *,
+        happened: bool,
+        evidence: str,
+        by: str,
+        result: Any = None,
+        external_ref: str | None = None,
+        actor: Actor | None = None,
+    ) -> EffectHistory:
+        """Record what a person found out about an effect; as `Ledger.settle`."""
+        known = await self.effect(key)
+        run = await self.run(known.started_in or known.run, actor=actor)
+        said = {"evidence": evidence, "by": by, "result": result, "external_ref": external_ref}
+        await run.settle(key, happened=happened, **said)
+        return await self.effect(key)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -243,14 +286,6 @@ class AsyncLedger:
     async def blob(self, digest: str) -> bytes:
         """Read the content behind a digest (64 hexadecimal digits); as `Ledger.blob`."""
         return await self._read(partial(self._ledger.blob, digest))
-
-    async def _load(self, contract: Contract) -> Loaded:
-        return await self._read(partial(loaded, self._edge, contract))
-
-    async def _read(self, function: Callable[[], T]) -> T:
-        """Call what reads and may block; a cancelled caller leaves it to its thread."""
-        self._hands.loop.check()
-        return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=self._limiter)
 
     async def _waited(self, after: int, seconds: float) -> None:
         # Each follower waits in a thread of its own, so that many of them never keep a read waiting.

@@ -34,17 +34,21 @@ class Loop(NamedTuple):
     """Return the loop that runs in this thread, as `itself` names it; RuntimeError where none does."""
     itself: object
 
+    @property
+    def is_here(self) -> bool:
+        """Tell whether it is this loop that runs in this thread."""
+        try:
+            return self.present() is self.itself
+        except RuntimeError:
+            return False
+
     def check(self) -> None:
         """Refuse what is asked from elsewhere: its answer could never be delivered there.
 
         Raises:
             InvalidInput: another loop, or none, runs in this thread.
         """
-        try:
-            here = self.present()
-        except RuntimeError:
-            here = None
-        if here is not self.itself:
+        if not self.is_here:
             raise InvalidInput(
                 "this AsyncLedger is another event loop's: open one in each, or use a Ledger in threads",
                 path="loop",

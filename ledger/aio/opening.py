@@ -10,7 +10,7 @@ from typing import Any, ParamSpec
 import anyio.to_thread
 
 from ledger.aio.ledger import AsyncLedger
-from ledger.application.ledger import Ledger, edge_of
+from ledger.application.ledger import Ledger
 from ledger.application.opening import open_ledger
 
 P = ParamSpec("P")
@@ -40,7 +40,7 @@ class Opening:
             await self._ledger.close()
 
     async def _open(self) -> AsyncLedger:
-        return AsyncLedger(edge_of(await anyio.to_thread.run_sync(self._opening)))
+        return AsyncLedger(await anyio.to_thread.run_sync(self._opening))
 
 
 def _awaited(open_: Callable[P, Ledger]) -> Callable[P, Opening]:

@@ -116,7 +116,7 @@ class Doing:
     claimed_at: Any = None
     """When the last claim began, on the ledger's clock."""
     heard_late: bool = False
-    """The last claim was stored by an earlier call, which did not hear of it."""
+    """The last claim was, or may have been, stored by an earlier call, which did not hear of it."""
     attempt: p.Attempt | None = None
     beat: Beat | None = None
 
@@ -132,7 +132,8 @@ class Doing:
         """Return the attempt that a claim came to; None where the act was done."""
         for record in stated.records:
             if isinstance(record.event, EffectStarted):
-                self.heard_late = record.at < self.claimed_at
+                # The record's time may run ahead of this clock; then it does not tell when this was claimed.
+                self.heard_late = not self.claimed_at <= record.at <= self.workshop.edge.now()
                 self.attempt = p.Attempt(record.event.attempt, record.event.lease_until)
                 return self.attempt
         return None
@@ -215,18 +216,27 @@ class Doing:
         if attempt.number > 1:
             effect.last_progress = self._last_progress(attempt.number - 1)
         self.beat = Beat(effect, attempt, act.claim.worker, float(act.claim.lease_seconds), self.began)
-        if self.beat.is_over or (self.heard_late and not self._is_held()):
+        if self.beat.is_over or (self.heard_late and not self.is_held()) or self._is_cut_short(attempt):
             return None
         self.workshop.heartbeats.begin(self.beat)
         return effect
 
     def progress(self, value: Any) -> None:
         """Renew the lease, and keep how far the tool says it is."""
+        self.renew(self.progress_text(value))
+
+    def progress_text(self, value: Any) -> str | None:
+        """Write progress as it is kept; None where nothing was said.
+
+        Raises:
+            InvalidInput: the value is not JSON.
+        """
+        return None if value is None else canonical_text(self.workshop.secrets.redact(value), path="progress")
+
+    def renew(self, progress: str | None) -> None:
+        """Renew the lease, and keep this progress; what is only read has none."""
         if self.beat is not None:
-            text = None
-            if value is not None:
-                text = canonical_text(self.workshop.secrets.redact(value), path="progress")
-            self.workshop.heartbeats.renew(self.beat, text)
+            self.workshop.heartbeats.renew(self.beat, progress)
 
     def end(self) -> None:
         """Renew its lease no more."""
@@ -249,7 +259,7 @@ class Doing:
         """Return what to call the probe with: the key, and the arguments as JSON values."""
         return self.act.key, untag_secrets(load_text(self.act.args), self.workshop.secrets.lookup)
 
-    def _is_held(self) -> bool:
+    def is_held(self) -> bool:
         """Tell whether the lease holds, however long ago it was granted: it can be renewed."""
         assert self.beat is not None
         try:
@@ -258,6 +268,20 @@ class Doing:
             log.warning("a claim that was heard late is not begun on: %s", error)
             return False
         return not self.beat.effect.is_lost
+
+    def _is_cut_short(self, attempt: p.Attempt) -> bool:
+        """Tell whether a lease has ended that was granted for less than it was asked for.
+
+        That of a later attempt ends before the outside may have forgotten the key.
+        """
+        if attempt.number == 1 or attempt.lease_until is None:
+            return False
+        edge = self.workshop.edge
+        try:
+            return attempt.lease_until <= edge.lease_now(edge.now())
+        except StoreError as error:
+            log.warning("attempt %s is not begun on: %s", attempt.number, error)
+            return True
 
     def _last_progress(self, attempt: int) -> Any:
         edge = self.workshop.edge

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from ledger import Actor, AsyncLedger
+from ledger import Actor, AsyncLedger, Ledger
 from ledger.application.edge import Edge
 from ledger.errors import LedgerError
 from ledger.stores.base import Append, Appended, FullStore
@@ -107,5 +107,5 @@ def edge_on(store: Any) -> Edge:
 
 @pytest.fixture
 async def ledger(held: Held, anyio_backend: str) -> AsyncIterator[AsyncLedger]:
-    async with AsyncLedger(edge_on(held)) as ledger:
+    async with AsyncLedger(Ledger(edge_on(held))) as ledger:
         yield ledger

@@ -19,7 +19,7 @@ import anyio.lowlevel
 import pytest
 import trio
 
-from ledger import AsyncLedger, AsyncRun, open_async_ledger, open_ledger
+from ledger import AsyncLedger, AsyncRun, Ledger, open_async_ledger, open_ledger
 from ledger.commands import MoveCursor
 from ledger.errors import InvalidInput, LedgerError, StoreUnavailable
 from ledger.events import CursorMoved
@@ -200,7 +200,7 @@ async def test_where_no_thread_can_be_started_the_loop_itself_commits(
     def refuse(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    async with AsyncLedger(edge_on(held)) as ledger:
+    async with AsyncLedger(Ledger(edge_on(held))) as ledger:
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", refuse)
             run = await ledger.open_run("r", "goal")
@@ -228,7 +228,7 @@ def test_an_interrupt_in_the_middle_of_a_callback_leaves_nobody_waiting(at: int)
 
     async def main() -> None:
         edge = edge_on(held)
-        ledger = AsyncLedger(replace(edge, clock=clock))
+        ledger = AsyncLedger(Ledger(replace(edge, clock=clock)))
         run = await ledger.open_run("r", "goal")
         with held.held():
             tasks = [asyncio.ensure_future(say(run, number)) for number in range(6)]
@@ -272,7 +272,7 @@ async def test_a_closed_ledger_leaves_no_thread_behind(store: FullStore) -> None
         return [thread for thread in set(threading.enumerate()) - before if _ours(thread)]
 
     before = set(threading.enumerate())
-    ledger = AsyncLedger(edge_on(store))
+    ledger = AsyncLedger(Ledger(edge_on(store)))
     run = await ledger.open_run("r", "goal")
     await run.move("pay")
     await run.contract
@@ -397,5 +397,5 @@ def test_another_loop_is_told_so_before_anything_is_said(tmp_path: Path) -> None
     with open_ledger(tmp_path / "ledger.db") as ledger:
         assert ledger.contract("r").position == 1
     with pytest.raises(InvalidInput) as refused:
-        AsyncLedger(edge_on(MemoryStore()))
+        AsyncLedger(Ledger(edge_on(MemoryStore())))
     assert refused.value.path == "loop"

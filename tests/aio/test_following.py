@@ -32,7 +32,7 @@ async def test_tasks_that_follow_while_many_write_miss_and_double_nothing(store:
     writers, turns = 8, 15
     total = writers * (turns + 1)
     seen: list[list[int]] = [[], [], []]
-    async with AsyncLedger(edge_on(store)) as ledger:
+    async with AsyncLedger(Ledger(edge_on(store))) as ledger:
 
         async def write(number: int) -> None:
             run = await ledger.open_run(f"r-{number}", "goal")

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -72,7 +73,7 @@ class Signature:
         result = None if returns in (Any, inspect.Signature.empty) else _result(returns)
         return cls(tool, parameters, defaults, extra, wants_effect, result)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of what the tool takes, as 64 hexadecimal digits: an approval binds to it."""
         shape = {name: adapter and adapter.json_schema() for name, adapter in self.parameters.items()}

@@ -14,6 +14,7 @@ from tests.benchmarks import (
     appends,
     callers,
     cpu,
+    effects,
     following,
     footprint,
     loading,
@@ -33,6 +34,7 @@ EMBEDDED: dict[str, Callable[[Path], list[Result]]] = {
     "replay": replay.measure,
     "loading": loading.measure,
     "footprint": footprint.measure,
+    "effects": effects.measure,
 }
 """On SQLite, in an empty folder."""
 
@@ -41,6 +43,7 @@ SERVED: dict[str, Callable[[str], list[Result]]] = {
     "postgres-callers": postgres_callers.measure,
     "one-run": one_run.measure,
     "postgres-reading": postgres_reading.measure,
+    "postgres-effects": effects.measure_postgres,
     "postgres-footprint": postgres_footprint.measure,
     "following": following.measure,
 }

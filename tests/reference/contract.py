@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
-from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.loaded import Loaded
+from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.statements import Stated
 from ledger.record import Record, TermsMark
 from ledger.run import contract as module

@@ -18,7 +18,7 @@ from ledger.errors import (
     InvalidInput,
     NotForAgents,
     NotOpen,
-    NotSupported,
+    OffPlan,
     PositionConflict,
     RunExists,
     RunIsClosed,
@@ -30,8 +30,6 @@ from ledger.errors import (
 from ledger.events import (
     ConstraintAccepted,
     ConstraintWithdrawnAtSource,
-    EffectIntended,
-    EffectRefused,
     SourceRevised,
 )
 from ledger.stores.base import Append, FullStore
@@ -580,21 +578,19 @@ def test_a_snapshot_that_cannot_be_saved_for_any_reason_fails_no_append(
     assert run.contract.tally.steps == 20
 
 
-def test_limits_of_effects_and_of_refusals_hold_before_claims_are_performed(ledger: Ledger) -> None:
-    claim = ClaimEffect(tool="refund", args="{}", recovery=Recovery.QUERYABLE, worker="w-1")
-    intended = EffectIntended(
-        key="a" * 64, act="b" * 64, tool="refund", args="{}", key_scheme="v1", recovery=Recovery.QUERYABLE
-    )
-    for name, limits, events in (
-        ("effects", Limits(effects=1), [intended]),
-        ("refusals_in_a_row", Limits(refusals_in_a_row=1), [EffectRefused(rule="off_plan", tool="refund")]),
-    ):
+def test_limits_of_effects_and_of_refusals_suspend_the_run(ledger: Ledger) -> None:
+    claim = ClaimEffect(tool="refund", args="{}", recovery=Recovery.AT_MOST_ONCE, worker="w-1")
+    first = claim.model_copy(update={"args": '{"order":1}'})
+    for name, limits in (("effects", Limits(effects=1)), ("refusals_in_a_row", Limits(refusals_in_a_row=1))):
         run = ledger.open_run(name, "Refund", limits=limits)
-        with pytest.raises(NotSupported):
-            run.do(claim)
-        ledger.import_events(name, events, expected=1)
+        if name == "effects":
+            run.do(first)
+        else:
+            run.commit_plan(["another step"])
+            with pytest.raises(OffPlan):
+                run.do(first)
         with pytest.raises(RunIsHeld) as refused:
             run.do(claim)
-        assert refused.value.evidence == {"limit": name}
+        assert refused.value.evidence in ({"limit": name}, {"cause": name})
         assert run.contract.suspended is not None
         assert run.contract.suspended.cause == name

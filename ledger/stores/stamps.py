@@ -21,12 +21,13 @@ def new_id() -> str:
 
     Source: RFC 9562, section 5.7.
     """
-    stamp = time.time_ns() // 1_000_000
-    drawn = int.from_bytes(_random(), "big")
-    number = (stamp & (1 << 48) - 1) << 80 | 7 << 76 | (drawn >> 68) << 64 | 2 << 62 | drawn & (1 << 62) - 1
-    digits = f"{number:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    stamp = f"{time.time_ns() // 1_000_000:012x}"
+    drawn = _random().hex()
+    return f"{stamp[:8]}-{stamp[8:]}-7{drawn[:3]}-{_VARIANT[drawn[3]]}{drawn[4:7]}-{drawn[7:19]}"
 
+
+_VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
+"""By a random digit, the one that begins with the bits of the variant and ends with the last two of it."""
 
 _STOCK = 256
 _stock: deque[bytes] = deque()

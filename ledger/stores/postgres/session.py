@@ -54,14 +54,14 @@ class Session:
         """Run a statement with values in PostgreSQL's binary form; what it returns is in that form too."""
         # Its type leaves out that a value may be NULL.
         given = cast("Sequence[bytes]", values)
-        formats = [Format.BINARY] * len(values)
+        formats = [_BINARY] * len(values)
         if not self._prepares:
             text = self._statements[name].encode()
-            return self._checked(self._pgconn.exec_params(text, given, None, formats, Format.BINARY))
+            return self._checked(self._pgconn.exec_params(text, given, None, formats, _BINARY))
         prepared = self._prepared.get(name)
         if prepared is None:
             prepared = self._prepare(name)
-        return self._checked(self._pgconn.exec_prepared(prepared, given, formats, Format.BINARY))
+        return self._checked(self._pgconn.exec_prepared(prepared, given, formats, _BINARY))
 
     def command(self, text: bytes) -> None:
         """Run a command without values: BEGIN, COMMIT, ROLLBACK, or a script."""
@@ -98,4 +98,6 @@ class Session:
         return result
 
 
-_DONE = frozenset({ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK})
+# Looked up once: on an enum class that is slow, as is hashing a member, and each append does both.
+_BINARY = Format.BINARY
+_DONE = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)

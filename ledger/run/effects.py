@@ -149,6 +149,9 @@ def _is_late(old: Effect, attempt: int) -> bool:
 
 
 def _opened_again(contract: Contract, old: Effect, record: Record) -> Changes:
+    """Open a dispute; one that is open stays as it was opened."""
+    if old.status == "disputed":
+        return {}
     new = old.with_fields({"at": record.at, "status": "disputed"})
     return {"effects": replaced(contract.effects, old, new)}
 
@@ -157,8 +160,7 @@ def disputed(contract: Contract, event: EffectDisputed, record: Record) -> Chang
     """The effect is disputed; one that was settled is unsettled again."""
     old = find(contract, event.key)
     if old is not None:
-        # One that is open stays as it was opened.
-        return {} if old.status == "disputed" else _opened_again(contract, old, record)
+        return _opened_again(contract, old, record)
     view = Effect(
         act=event.act,
         at=record.at,

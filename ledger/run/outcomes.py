@@ -110,10 +110,13 @@ def reconcile(contract: Contract, command: ReconcileEffect, given: Given) -> Dec
     found = command.found
     if found == "did_not_happen" and not _is_evidence(known, command, given):
         found = "unknown"
-    event = stated(EffectReconciled, command, attempt=max(known.attempt, 1), found=found)
+    held = find(contract, command.key)
+    # What is found out is so of all attempts, whichever of them this run and the lineage know of.
+    attempt = max(known.attempt, 1 if held is None else held.attempt, 1)
+    event = stated(EffectReconciled, command, attempt=attempt, found=found)
     denied = known.is_denied_by(event.found, event.attempt)
-    if known.is_settled and not denied and _holds(contract, command.key):
-        return admitted(_as_settled(known))
+    if known.is_settled and not denied and held is not None:
+        return admitted(_as_settled(known, attempt))
     if event.found == "happened" and known.status == "succeeded" and _adds_result(known, command):
         return admitted(event)
     found_already = _found_already(known, event)
@@ -189,10 +192,10 @@ def _found_already(known: EffectHistory, event: EffectReconciled) -> Finding | N
     )
 
 
-def _as_settled(known: EffectHistory) -> EffectReconciled:
+def _as_settled(known: EffectHistory, attempt: int) -> EffectReconciled:
     """State in a run that holds an effect as unsettled what another run of the lineage recorded of it."""
     return EffectReconciled(
-        attempt=max(known.attempt, 1),
+        attempt=attempt,
         evidence=f"recorded as {known.status} at position {known.position} of {known.run!r}",
         found="happened" if known.status == "succeeded" else "did_not_happen",
         key=known.key,

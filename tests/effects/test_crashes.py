@@ -11,37 +11,26 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from ledger import Ledger, open_ledger
-from ledger.errors import EffectInFlight, OutcomeUnknown
-from ledger.events import EffectReconciled, EffectSucceeded, ObservationRecorded
-from ledger.run.history import EffectHistory
-from ledger.testing import START, Clock
+from ledger import open_ledger
+from ledger.testing import Clock
 from tests.effects import worker
-from tests.effects.deeds import DEDUPES, DEEDS, FRESH, LEASE, SETTLE, Deed, before_each_call
+from tests.effects.deeds import DEDUPES, DEEDS, FRESH, LEASE, SETTLE, before_each_call
+from tests.effects.scene import A_PERSON, AGAIN, ASK_LATER, EXECUTES, IN_FLIGHT, TELLS, Scene
 from tests.effects.worker import ANSWERED, ARRIVED, BEFORE, CLAIMED, DONE, STORED
 from tests.outside.manners import HELD, LATE
 from tests.outside.orders import advance, orders, remember
 from tests.outside.outside import Outside
-from tests.servers.waiting import until
 
 pytestmark = pytest.mark.slow
 
 HOLDS = {ARRIVED: LATE, DONE: HELD}
 TIMES = (0, LEASE, LEASE + SETTLE)
-
-EXECUTES = "executes it"
-TELLS = "tells what it came to, and calls nothing"
-IN_FLIGHT = "EffectInFlight"
-A_PERSON = "OutcomeUnknown, a person has to find out"
-ASK_LATER = f"OutcomeUnknown, ask again after {SETTLE} s"
-AGAIN = "OutcomeUnknown, the same may be sent again at once"
 
 # The recovery,  where the worker died,   then performing it again: at once, lease lapsed, settled;   acts
 MATRIX = [
@@ -95,59 +84,6 @@ RECONCILED = [
 ]
 
 
-class Scene(NamedTuple):
-    """A run whose worker was killed, and who goes on with it."""
-
-    ledger: Ledger
-    run: str
-    clock: Clock
-    deed: Deed
-    server: Outside
-    calls: list[str]
-
-    def at(self, seconds: int) -> None:
-        self.clock.now = START + timedelta(seconds=seconds)
-
-    def perform(self) -> Any:
-        """Perform the act, and return what it came to in the words of the table."""
-        tool = before_each_call(self.deed.tool(self.server.port), lambda: self.calls.append("called"))
-        before = len(self.calls)
-        try:
-            result = self.ledger.run(self.run).perform(tool, self.deed.args)
-        except EffectInFlight as busy:
-            return {float(LEASE): IN_FLIGHT}[busy.data["retry_after"]]
-        except OutcomeUnknown as unknown:
-            return {None: A_PERSON, 0.0: AGAIN, float(SETTLE): ASK_LATER}[unknown.retry_after]
-        assert set(result) & {"to", "id", "answer"}, result
-        return EXECUTES if len(self.calls) > before else TELLS
-
-    def names(self) -> list[str]:
-        return [record.name for record in self.ledger.log(self.run)]
-
-    def outcomes(self) -> int:
-        """Count where the record says that it was done."""
-        events = [record.event for record in self.ledger.log(self.run)]
-        return sum(
-            isinstance(event, EffectSucceeded | ObservationRecorded)
-            or (isinstance(event, EffectReconciled) and event.found == "happened")
-            for event in events
-        )
-
-    def acts(self) -> int:
-        return len(self.deed.record(self.server))
-
-    def effect(self) -> EffectHistory:
-        [one] = self.ledger.effects(self.run)
-        return one.effect
-
-    def lands(self, moment: str) -> None:
-        """Let the outside do, and answer, what it holds."""
-        if moment in HOLDS:
-            done = self.acts() + (moment == ARRIVED)
-            self.server.release()
-            until(lambda: self.acts() == done, "what was held is done")
-
-
 @contextmanager
 def scene(
     place: Path | str, outside: Callable[[str], Outside], recovery: str, moment: str, name: str = "matrix"
@@ -170,6 +106,12 @@ def scene(
         yield Scene(ledger, run, clock, deed, server, calls)
 
 
+def lands(there: Scene, moment: str) -> None:
+    """Let the outside do, and answer, what it holds from before the death."""
+    if moment in HOLDS:
+        there.lets_go(undone=int(moment == ARRIVED))
+
+
 def named(rows: list[Any]) -> dict[str, Any]:
     """Name each row by the recovery and the moment of the death."""
     return {"argvalues": rows, "ids": [f"{row[0]}, {row[1]}" for row in rows]}
@@ -190,7 +132,7 @@ def test_a_killed_worker_leaves_what_its_recovery_allows(
         found = []
         for seconds in TIMES:
             if seconds == TIMES[-1]:
-                there.lands(moment)
+                lands(there, moment)
             there.at(seconds)
             found.append(there.perform())
         assert found == [at_once, lapsed, settled]
@@ -217,7 +159,7 @@ def test_reconciling_asks_about_what_a_killed_worker_left(
         found = []
         for seconds in TIMES:
             if seconds == TIMES[-1]:
-                there.lands(moment)
+                lands(there, moment)
             there.at(seconds)
             found.append(next((one.found for one in there.ledger.reconcile(there.run)), None))
         assert found == [at_once, lapsed, settled]

@@ -13,7 +13,7 @@ import pytest
 
 from ledger import Ledger, open_ledger
 from ledger.application import performing
-from ledger.errors import StoreBusy, StoreUnavailable
+from ledger.errors import EffectFailed, StoreBusy, StoreUnavailable
 from ledger.testing import Clock
 from tests.effects.deeds import DEEDS, LEASE, before_each_call
 from tests.effects.hooked import CLAIM, FAILURE, OUTCOME, Hooked, hooked

@@ -178,8 +178,7 @@ class Driver:
                 again = error if isinstance(error, StoreUnavailable) else again
             await self._stops.sleep(pause)
             pause = min(pause * 2, 1.0)
-        beat = self._doing.beat
-        if beat is not None and beat.renewed:
+        if self._doing.settles(stated):
             with suppress(StoreUnavailable):  # a row that stays ends by itself
                 await self._hands.surely(self._doing.settled, self._stops)
         return stated

@@ -25,7 +25,7 @@ from ledger.application.statements import Context, Stated
 from ledger.canonical import canonical_text, invalid, load_text
 from ledger.codec import effect_digest
 from ledger.errors import InvalidInput, NotFound, StoreError
-from ledger.events import EffectStarted
+from ledger.events import EffectFailed, EffectReconciled, EffectStarted, EffectSucceeded
 from ledger.gateway import protocol as p
 from ledger.gateway.current import CurrentEffect
 from ledger.gateway.tools import Declared, Function, Tool, declare
@@ -243,10 +243,22 @@ class Doing:
         if self.beat is not None:
             self.workshop.heartbeats.end(self.beat)
 
+    def settles(self, stated: Stated) -> bool:
+        """Tell whether a report settled the effect, so that renewals are to be forgotten.
+
+        What is open keeps them: a later attempt may read how far this one came.
+        """
+        renewed = self.beat is not None and self.beat.renewed
+        for record in stated.records:
+            if isinstance(record.event, EffectReconciled):
+                return record.event.found != "unknown"
+            if renewed and isinstance(record.event, EffectSucceeded | EffectFailed):
+                return True
+        return False
+
     def settled(self) -> None:
         """Forget what was renewed."""
-        if self.beat is not None:
-            self.workshop.heartbeats.settled(self.beat)
+        self.workshop.heartbeats.forget(self.act.key)
 
     def called_with(self, effect: CurrentEffect) -> Mapping[str, Any]:
         """Return what to call the function with."""
@@ -284,12 +296,20 @@ class Doing:
             return True
 
     def _last_progress(self, attempt: int) -> Any:
-        edge = self.workshop.edge
-        try:
-            lease = edge.store.lease(edge.tenant, effect_digest(self.act.key), attempt)
-        except StoreError:
-            return None  # it is a help, and nothing that is relied on
-        return None if lease is None or lease.progress is None else load_text(lease.progress)
+        """Read what the last of the attempts up to this one reported, among the last few."""
+        edge, key = self.workshop.edge, effect_digest(self.act.key)
+        for number in range(attempt, max(0, attempt - _LOOKED_THROUGH), -1):
+            try:
+                lease = edge.store.lease(edge.tenant, key, number)
+            except StoreError:
+                return None  # it is a help, and nothing that is relied on
+            if lease is not None and lease.progress is not None:
+                return load_text(lease.progress)
+        return None
+
+
+_LOOKED_THROUGH = 8
+"""Attempts that are looked through for their progress."""
 
 
 def value_of(edge: Edge, payload: Payload) -> Any:

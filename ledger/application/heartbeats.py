@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ledger.application.edge import Edge
 from ledger.codec import effect_digest
-from ledger.errors import LedgerError, StoreError
+from ledger.errors import StoreError
 from ledger.gateway.current import CurrentEffect
 from ledger.gateway.protocol import Attempt
 from ledger.stores import forks
@@ -38,14 +38,17 @@ class Beat:
     """When it was claimed at the latest, on the monotonic clock."""
     renewed: bool = False
     due: float = field(init=False)
+    ends: float = field(init=False)
+    """When it ends at the earliest, on the monotonic clock."""
 
     def __post_init__(self) -> None:
         self.due = self.began + self.seconds / 3
+        self.ends = self.began + self.seconds
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the lease as it was granted has ended, by this machine's monotonic clock."""
-        return time.monotonic() - self.began >= self.seconds
+        """Tell whether the lease as it is known here has ended, by this machine's monotonic clock."""
+        return time.monotonic() >= self.ends
 
 
 class Heartbeats:
@@ -81,20 +84,23 @@ class Heartbeats:
         with self._changed:
             self._beats.discard(beat)
 
-    def settled(self, beat: Beat) -> None:
+    def forget(self, key: str) -> None:
         """Forget the renewals of an effect that is settled."""
-        if beat.renewed:
-            with suppress(StoreError):  # a row that stays ends by itself
-                self._edge.store.release(self._edge.tenant, effect_digest(beat.effect.key))
+        with suppress(StoreError):  # a row that stays ends by itself
+            self._edge.store.release(self._edge.tenant, effect_digest(key))
 
     def renew(self, beat: Beat, progress: str | None = None) -> None:
         """Renew a lease now; the effect is lost where it has lapsed or went to another worker.
+
+        Also where the answer came only after the end that was known before: it may be the answer to a second
+        try, and somebody may have seen the lease lapsed between the two.
 
         Raises:
             StoreBusy, StoreUnavailable: whether it was renewed is not known.
         """
         edge, effect = self._edge, beat.effect
         assert beat.attempt.lease_until is not None
+        began = time.monotonic()
         until = edge.store.renew(
             edge.tenant,
             effect_digest(effect.key),
@@ -106,13 +112,11 @@ class Heartbeats:
             progress=progress,
         )
         beat.renewed = True
-        if until is None:
-            effect.is_lost = True
-            log.warning(
-                "the lease of %s, attempt %s, ended while it was under way", effect.tool, effect.attempt
-            )
+        if until is None or self._is_over(beat):
+            _lose(effect)
         else:
             effect.deadline = until
+            beat.ends = max(beat.ends, began + beat.seconds)
 
     def _go_on(self) -> None:
         while True:
@@ -128,10 +132,27 @@ class Heartbeats:
                 due.due = time.monotonic() + due.seconds / 3
             try:
                 self.renew(due)
-            except LedgerError as error:
+            except Exception as error:  # noqa: BLE001  the leases of others are not lost by it
                 log.warning("a lease could not be renewed, and is tried again: %s", error)
                 due.due = time.monotonic() + due.seconds / 10
+                if self._is_over(due):
+                    _lose(due.effect)
+
+    def _is_over(self, beat: Beat) -> bool:
+        """Tell whether the end that is known here has passed, by the clock of leases or the monotonic one."""
+        deadline = beat.effect.deadline
+        if beat.is_over or deadline is None:
+            return True
+        try:
+            return self._edge.lease_now(self._edge.now()) >= deadline
+        except StoreError:
+            return False  # the monotonic clock goes on
 
     def _next(self) -> Beat | None:
         going = (beat for beat in self._beats if not beat.effect.is_lost)
         return min(going, key=lambda beat: beat.due, default=None)
+
+
+def _lose(effect: CurrentEffect) -> None:
+    effect.is_lost = True
+    log.warning("the lease of %s, attempt %s, ended while it was under way", effect.tool, effect.attempt)

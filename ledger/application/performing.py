@@ -144,7 +144,8 @@ class Driver:
                 again = error if isinstance(error, StoreUnavailable) else again
             time.sleep(pause)
             pause = min(pause * 2, 1.0)
-        self._doing.settled()
+        if self._doing.settles(stated):
+            self._doing.settled()
         return stated
 
 

@@ -59,7 +59,7 @@ class Held:
         """How many appends wait for the next commit."""
         return len(self._group._queue)
 
-    def release(self) -> None:
+    def let_go(self) -> None:
         """Let commits end again."""
         self._free.set()
 

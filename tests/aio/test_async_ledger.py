@@ -157,7 +157,7 @@ async def test_tasks_that_speak_to_one_run_meanwhile_share_an_append(ledger: Asy
                 tasks.start_soon(say, number)
             # The loop is free while the store is not: all of them can say it.
             await until(lambda: len(run._turns._waiting) == 31)
-            held.release()
+            held.let_go()
     assert sorted(positions) == list(range(2, 34))
     assert len(held.commits) - before == 2
 
@@ -172,7 +172,7 @@ async def test_tasks_on_many_runs_share_commits(ledger: AsyncLedger, held: Held)
             for run in runs[1:]:
                 tasks.start_soon(run.move, "pay")
             await until(lambda: held.waiting == 23)
-            held.release()
+            held.let_go()
     assert [run.position for run in runs] == [2] * 24
     assert len(held.commits) - before == 2
 

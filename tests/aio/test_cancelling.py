@@ -34,7 +34,7 @@ async def test_a_call_that_was_taken_ends_when_its_fate_is_known(ledger: AsyncLe
 async def _cancel_and_release(held: Held, scope: anyio.CancelScope) -> None:
     scope.cancel()
     await anyio.lowlevel.checkpoint()
-    held.release()
+    held.let_go()
 
 
 async def test_the_fate_is_known_when_the_cancelled_call_ends(ledger: AsyncLedger, held: Held) -> None:
@@ -55,7 +55,7 @@ async def test_the_fate_is_known_when_the_cancelled_call_ends(ledger: AsyncLedge
             with anyio.CancelScope(shield=True):
                 await anyio.lowlevel.checkpoint()
                 assert ended == []
-                held.release()
+                held.let_go()
     assert ended == [2]
     assert (await ledger.contract("r")).position == 2
 
@@ -125,7 +125,7 @@ async def test_others_are_not_harmed_when_the_one_who_began_is_cancelled(
             tasks.start_soon(say, "third")
             await until(lambda: len(run._turns._waiting) == 2)
             scope.cancel()
-            held.release()
+            held.let_go()
     assert sorted(positions) == [3, 4]
     assert (await ledger.contract("r")).position == 4
 
@@ -147,7 +147,7 @@ async def test_a_full_queue_is_told(ledger: AsyncLedger, held: Held) -> None:
             for number in range(1, 110):
                 tasks.start_soon(say, number)
             await until(lambda: len(refused) == 9)
-            held.release()
+            held.let_go()
     assert len(refused) == 9
     assert sum(run.position == 2 for run in runs) == 101
 
@@ -172,6 +172,6 @@ async def test_a_full_queue_of_one_run_is_told_too(
             for number in range(1, 30):
                 tasks.start_soon(say, number)
             await until(lambda: len(refused) == 9)
-            held.release()
+            held.let_go()
     assert run.position == 1 + 21
     assert refused[0].data["waiting"] == 20

@@ -73,7 +73,7 @@ async def test_many_cancelled_at_once_leave_the_run_free(ledger: AsyncLedger, he
             for _ in range(turns):
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
-            held.release()
+            held.let_go()
     assert not run._turns._busy
     assert run._turns._waiting == []
     contract = await run.contract
@@ -98,7 +98,7 @@ async def test_the_words_of_a_cancelled_call_said_again_tell_what_it_came_to(
 async def _cancel_when_begun(held: Held, scope: anyio.CancelScope) -> None:
     await until(held.begun.is_set)
     scope.cancel()
-    held.release()
+    held.let_go()
 
 
 async def _in_another_task(call: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> None:
@@ -261,7 +261,7 @@ async def test_closing_while_a_thousand_wait_tells_each(ledger: AsyncLedger, hel
                 tasks.start_soon(say, number)
             await until(lambda: len(run._turns._waiting) == 1499)
             ledger._hands.close()
-            held.release()
+            held.let_go()
     assert len(outcomes) == 1500
     assert all(isinstance(one, LedgerError) or one.position for one in outcomes)
     assert not run._turns._busy

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ledger import Actor, Contract, Page, open_ledger
-from ledger.adapters.demo import worker
+from ledger.adapters.demo import payment, worker
+from ledger.adapters.demo.payment import Payment
 from ledger.adapters.transcripts import import_transcripts, sample_path, sample_tools_path
 from ledger.application.ledger import Ledger
 from ledger.application.verifying import verify
@@ -50,6 +51,8 @@ class Story(NamedTuple):
     """The contract that the agent left."""
     before: Contract
     """The same run right before its goal was revised."""
+    payment: Payment
+    """A payment whose answer was lost."""
     report: Report
 
 
@@ -66,10 +69,11 @@ def play(path: Path) -> Story:
         ledger.source(worker.POLICY).publish(worker.REVISION, worker.RULES, by="human:kim")
         killed = _kill_an_agent(path)
         reader, stands_at = _read_elsewhere(path, killed.last.position)
-        return _gather(ledger, path, killed, reader, stands_at)
+        paid = payment.play(ledger, path)
+        return _gather(ledger, path, killed, reader, stands_at, paid)
 
 
-def _gather(ledger: Ledger, path: Path, killed: Killed, reader: Said, stands_at: int) -> Story:
+def _gather(ledger: Ledger, path: Path, killed: Killed, reader: Said, stands_at: int, paid: Payment) -> Story:
     contract = ledger.contract(worker.RUN, at=killed.last.position)
     return Story(
         path=path,
@@ -79,6 +83,7 @@ def _gather(ledger: Ledger, path: Path, killed: Killed, reader: Said, stands_at:
         stands_at=stands_at,
         contract=contract,
         before=ledger.contract(worker.RUN, at=contract.goal.position - 1),
+        payment=paid,
         report=verify(ledger),
     )
 

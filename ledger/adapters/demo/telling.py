@@ -17,7 +17,7 @@ from ledger.run.contract import Constraint, Contract
 def tell(story: Story, screen: Screen, *, program: str) -> None:
     """Write the story, one part after another; `program` is how the reader starts the command."""
     screen.line("Intent Ledger: what a run of an agent means, not only where it stands", style="bold")
-    for part in (_imported, _killed, _found, _asserted, _changed, _verified):
+    for part in (_imported, _killed, _found, _asserted, _changed, _paid, _verified):
         part(story, screen)
     _next(story, screen, program)
 
@@ -37,6 +37,14 @@ def facts(story: Story) -> dict[str, Any]:
         ],
         "goal_before": story.before.goal.model_dump(mode="json", exclude_none=True),
         "goal": goal.model_dump(mode="json", exclude_none=True),
+        "payment": {
+            "killed": story.payment.killed,
+            "resumed": story.payment.resumed,
+            "receipt": story.payment.receipt,
+            "charges": story.payment.charges,
+            "paid_once": len(story.payment.charges) == 1,
+            "effect": story.payment.effect.model_dump(mode="json", exclude_none=True),
+        },
         "verify": summary(story.report),
     }
 
@@ -131,14 +139,37 @@ def _open(contract: Contract) -> list[str]:
     return [f"still owed: {item.id} to {item.owed_to}: {item.text}" for item in contract.obligations]
 
 
+def _paid(story: Story, screen: Screen) -> None:
+    screen.title("6  A payment whose answer was lost, and no second one")
+    paid = story.payment
+    screen.entry(
+        f"Process {paid.killed} refunded order 17. Intent and claim were in the ledger before the request was "
+        "sent. The payment server refunded, its answer never came, and the waiting process was killed.",
+        indent=3,
+    )
+    screen.entry(
+        f"Process {paid.resumed} ran the same code. The effect was executing, then, its lease over, unknown: "
+        "so it asked the payment server instead of paying again.",
+        indent=3,
+    )
+    for finding in paid.effect.findings:
+        screen.entry(f"{finding.found} ({finding.method}): {finding.evidence}", indent=5, hang=2, style="dim")
+    once = len(paid.charges) == 1
+    screen.entry(
+        f"The payment server's own record: {len(paid.charges)} charge{'' if once else 's'}. "
+        + (f"The second process was told of it, {paid.receipt['id']}." if once else "PAID TWICE: a defect."),
+        indent=3,
+    )
+
+
 def _verified(story: Story, screen: Screen) -> None:
-    screen.title("6  Is the record what was written?")
+    screen.title("7  Is the record what was written?")
     for line in sentence(story.report):
         screen.entry(line, indent=3, hang=2)
 
 
 def _next(story: Story, screen: Screen, program: str) -> None:
-    screen.title("7  Look around: type")
+    screen.title("8  Look around: type")
     screen.command(f"export INTENT_LEDGER_URL={shlex.quote(str(story.path))}", indent=3)
     for line in (
         "runs",

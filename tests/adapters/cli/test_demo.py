@@ -10,6 +10,7 @@ import pytest
 from ledger import open_ledger
 from ledger.adapters.demo import story, worker
 from ledger.errors import StoreError
+from ledger.events import EffectReconciled, EffectStarted
 from tests.adapters.cli.command import run
 
 
@@ -47,6 +48,16 @@ def test_shows_who_asserted_what_when_from_which_source_and_what_changed(shown: 
     assert "Equal:" in flat
 
 
+def test_a_payment_whose_answer_was_lost_is_not_made_again(shown: tuple[Path, str]) -> None:
+    path, out = shown
+    assert "The payment server's own record: 1 charge." in " ".join(out.split())
+    with open_ledger(path, create=False) as ledger:
+        events = [record.event for record in ledger.log(worker.RUN)]
+    assert [type(event) for event in events].count(EffectStarted) == 1
+    (finding,) = [event for event in events if isinstance(event, EffectReconciled)]
+    assert (finding.found, finding.method) == ("happened", "probe")
+
+
 @pytest.mark.slow
 def test_what_it_tells_to_type_next_works(shown: tuple[Path, str]) -> None:
     path, out = shown
@@ -67,6 +78,10 @@ def test_the_document_tells_the_same_story(tmp_path: Path) -> None:
     assert document["stands_at"] - document["killed"]["position"] in {0, 1}
     assert document["goal"]["revision"] == 2
     assert document["goal_before"]["revision"] == 1
+    assert document["payment"]["paid_once"] is True
+    assert document["payment"]["killed"] != document["payment"]["resumed"]
+    assert document["payment"]["receipt"]["id"] == document["payment"]["charges"][0]["id"]
+    assert document["payment"]["effect"]["status"] == "succeeded"
     assert document["verify"]["standing"] == "sound"
     assert worker.RUN in document["runs"]
 

@@ -120,7 +120,7 @@ class RunActs(RunSayings[R]):
             c.ReconcileEffect,
             blobs=packed,
             by=by,
-            evidence=evidence,
+            evidence=self._workshop.secrets.redact(evidence),
             external_ref=external_ref,
             found="happened" if happened else "did_not_happen",
             key=key,

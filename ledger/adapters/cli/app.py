@@ -10,11 +10,17 @@ from ledger.adapters.cli import (
     contract,
     demo,
     doctor,
+    effect,
+    effects,
     importing,
     log,
     migrate,
+    reconcile,
+    replay,
     runs,
     schema,
+    settle,
+    tools,
     verify,
 )
 from ledger.adapters.cli.options import ActorOption, Given, LedgerOption, TenantOption
@@ -31,6 +37,7 @@ Start here:
   intent-ledger runs                  which runs there are
   intent-ledger contract RUN          what is in force, and who said so
   intent-ledger log RUN               how it came to that
+  intent-ledger effects               what nobody knows whether it happened
   intent-ledger verify --all          is the record what was written?
 
 With --json each command writes one JSON document, only `log` JSON Lines, one record a line. Errors go to
@@ -39,8 +46,9 @@ standard error: one line, or with --json an object {code, message, data}.
 \b
 Exit codes:
     0  fine; verify: sound
-    1  bad news: altered, refused in part, or a setting breaks a promise
-    2  verify: cannot tell
+    1  bad news: altered, refused in part, contradicted, or a setting breaks a
+       promise
+    2  verify: cannot tell; reconcile, settle: still not known
     3  could not run: no such ledger or run, busy, newer
    64  the command line or a setting is malformed
 """
@@ -59,6 +67,12 @@ def command() -> Any:
     app.command("runs", help=runs.HELP)(runs.runs)
     app.command("contract", help=contract.HELP)(contract.contract)
     app.command("log", help=log.HELP)(log.log)
+    app.command("effects", help=effects.HELP)(effects.effects)
+    app.command("effect", help=effect.HELP)(effect.effect)
+    app.command("reconcile", help=reconcile.HELP)(reconcile.reconcile)
+    app.command("settle", help=settle.HELP)(settle.settle)
+    app.command("tools", help=tools.HELP)(tools.tools)
+    app.command("replay", help=replay.HELP)(replay.replay)
     app.command("verify", help=verify.HELP)(verify.verify)
     app.command("schema", help=schema.HELP)(schema.schema)
     app.command("migrate", help=migrate.HELP)(migrate.migrate)

@@ -11,10 +11,11 @@ class Exit(IntEnum):
     FINE = 0
     """Done; for `verify`: the record is sound."""
     BAD_NEWS = 1
-    """It ran, and the answer is bad: a record that is not what was written, a transcript that was refused, a
-    setting that breaks a promise."""
+    """It ran, and the answer is bad: a record that is not what was written, a transcript that was refused,
+    reports about an act that contradict each other, a setting that breaks a promise."""
     CANNOT_TELL = 2
-    """`verify` alone: neither sound nor altered can be shown."""
+    """`verify`: neither sound nor altered can be shown; `reconcile`, `settle`: what became of an act is still
+    not known."""
     COULD_NOT_RUN = 3
     """The question was not answered: no such ledger or run, a busy or newer database, an unreadable file."""
     USAGE = 64

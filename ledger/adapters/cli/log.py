@@ -64,11 +64,11 @@ def log(
             records = opened.log(run, after=after, upto=upto, limit=limit)
         if as_json:
             for record in records:
-                screen.record(_as_json(record))
+                screen.record(as_json_object(record))
             return
         shown = False
         while page := list(islice(records, _PAGE)):
-            contents = _contents(opened, page)
+            contents = contents_of(opened, page)
             for record in page:
                 _show(screen, record, contents)
             shown = True
@@ -83,14 +83,15 @@ def _bounded(records: Iterator[Record], upto: int | None, limit: int | None) -> 
         yield record
 
 
-def _as_json(record: Record) -> dict[str, Any]:
+def as_json_object(record: Record) -> dict[str, Any]:
+    """Give a record as a JSON object, with its hash and its place in the ledger."""
     from ledger.codec import reencode
 
     fields: dict[str, Any] = json.loads(reencode(record).record)
     return {**fields, "hash": record.hash.hex(), "global_position": str(record.global_position)}
 
 
-def _contents(opened: Ledger, page: list[Record]) -> dict[str, Any]:
+def contents_of(opened: Ledger, page: list[Record]) -> dict[str, Any]:
     """Read what the events of a page name by digest, in one query."""
     from ledger.values import Payload
 

@@ -18,6 +18,7 @@ from ledger.stores.sqlite_schema import supported_version
 
 if TYPE_CHECKING:
     from ledger.application.ledger import Ledger
+    from ledger.secrets import Secrets
 
 
 def settings_of(
@@ -56,8 +57,11 @@ def path_of(settings: Settings) -> Path:
     return path.absolute()
 
 
-def open_for_reading(settings: Settings) -> Ledger:
+def open_for_reading(settings: Settings, *, secrets: Secrets | None = None) -> Ledger:
     """Open a ledger that exists and has this program's schema.
+
+    Commands that report what was found out use it, too: they write, and create nothing. `secrets` says what
+    is redacted of what they write.
 
     Raises:
         StoreUnavailable: there is none, or the file holds none; `reason` is `missing` or `empty`.
@@ -71,13 +75,15 @@ def open_for_reading(settings: Settings) -> Ledger:
                 reason="empty",
                 where=where,
             )
-        return open_ledger(settings.url, tenant=settings.tenant, actor=settings.writer, create=False)
+        return open_ledger(
+            settings.url, tenant=settings.tenant, actor=settings.writer, create=False, secrets=secrets
+        )
     path = path_of(settings)
     if _schema(path) == 0:
         raise StoreUnavailable(
             f"{path}: this file holds no ledger: name another with --ledger", reason="empty", path=str(path)
         )
-    return open_ledger(path, tenant=settings.tenant, actor=settings.writer, create=False)
+    return open_ledger(path, tenant=settings.tenant, actor=settings.writer, create=False, secrets=secrets)
 
 
 def open_for_writing(settings: Settings) -> Ledger:

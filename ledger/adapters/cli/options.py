@@ -35,6 +35,24 @@ ActorOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document instead of text.")]
 
+ToolsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tools",
+        metavar="MODULE",
+        help="Python module that declares the tools: shop.tools, or tools.py.",
+        show_default=False,
+    ),
+]
+RunOption = Annotated[
+    str | None,
+    typer.Option("--run", metavar="RUN", help="Only effects of this run.", show_default=False),
+]
+KeyArgument = Annotated[
+    str,
+    typer.Argument(metavar="KEY", help="Its key, or at least the first 8 digits.", show_default=False),
+]
+
 
 class Given(NamedTuple):
     """Options that stand before the command; those after it count first."""

@@ -85,20 +85,21 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
         page, unread = list_runs(opened, **query)
     if as_json:
         found = [run.model_dump(mode="json", exclude_none=True) for run in page.runs]
-        screen.document({"runs": found, "unread": [_fault(one) for one in unread], "next": page.next})
+        screen.document({"runs": found, "unread": [fault(one) for one in unread], "next": page.next})
     else:
         filtered = any(value for key, value in query.items() if key != "limit")
         _show(screen, page, unread, filtered=filtered)
     if unread:
-        raise typer.Exit(_exit_of(unread))
+        raise typer.Exit(exit_of(unread))
 
 
-def _exit_of(unread: Iterable[Unread]) -> Exit:
+def exit_of(unread: Iterable[Unread]) -> Exit:
     """Choose the exit code: altered is bad news, of a newer program only could not be read."""
     return Exit.BAD_NEWS if any(one.altered for one in unread) else Exit.COULD_NOT_RUN
 
 
-def _fault(one: Unread) -> dict[str, Any]:
+def fault(one: Unread) -> dict[str, Any]:
+    """Give a run that could not be read as a JSON object."""
     return {
         "run": one.run,
         "standing": "altered" if one.altered else "unsupported",
@@ -118,12 +119,17 @@ def _labels(pairs: list[str]) -> dict[str, str]:
     return found
 
 
-def _show(screen: Screen, page: Page, unread: Sequence[Unread], *, filtered: bool) -> None:
+def show_unread(screen: Screen, unread: Iterable[Unread]) -> None:
+    """Name the runs that could not be read, and why."""
     from ledger.adapters.cli.words import quoted
 
     for one in unread:
         status = "ALTERED" if one.altered else "NEWER THAN THIS PROGRAM"
         screen.entry(f"{quoted(one.run)}: {status}: {one.error}", hang=2)
+
+
+def _show(screen: Screen, page: Page, unread: Sequence[Unread], *, filtered: bool) -> None:
+    show_unread(screen, unread)
     if not page.runs and not unread:
         screen.note("no run matches" if filtered else "this tenant has no runs yet")
         return

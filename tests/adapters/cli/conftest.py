@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import sqlite3
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ledger.adapters.cli import main
+from tests.adapters.cli.acts import SHOP, make_acts
 from tests.adapters.cli.command import Answer
 from tests.adapters.cli.ledgers import make, make_hostile
 
 Call = Callable[..., Answer]
 Alter = Callable[[Path, str], None]
+Module = Callable[[str, str], Path]
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +37,7 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     make(folder / "good.db")
     make_hostile(folder / "hostile.db")
+    make_acts(folder / "acts.db")
     return folder
 
 
@@ -46,6 +51,36 @@ def good(_made: Path, tmp_path: Path) -> Path:
 def hostile(_made: Path, tmp_path: Path) -> Path:
     """Return a ledger whose texts are hostile."""
     return Path(shutil.copy(_made / "hostile.db", tmp_path / "hostile.db"))
+
+
+@pytest.fixture
+def acts(_made: Path, tmp_path: Path) -> Path:
+    """Return a ledger of acts of some of which nobody knows whether they happened."""
+    return Path(shutil.copy(_made / "acts.db", tmp_path / "acts.db"))
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
+    """Return a function that writes a module into the present folder, which is forgotten after the test."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    written: list[str] = []
+
+    def write(name: str, text: str) -> Path:
+        path = Path.cwd() / f"{name}.py"
+        path.write_text(text)
+        written.append(name)
+        importlib.invalidate_caches()
+        return path
+
+    yield write
+    for name in written:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def shop(module: Module) -> Path:
+    """Return the module of a shop's tools."""
+    return module("shop", SHOP)
 
 
 @pytest.fixture

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ledger import Actor, Ledger, Limits, Runtime, Source, Step, open_ledger
+from ledger import Actor, Ledger, Limits, Run, Runtime, Source, Step, open_ledger
+from ledger.canonical import canonical_text
+from ledger.errors import OutcomeUnknown
 from ledger.events import EffectIntended, EffectUnknown, RunOpened
 from ledger.record import digest
 from ledger.run.keys import act_key, effect_key
@@ -26,6 +28,9 @@ MARKUP = "[bold red]x[/bold red] [link=http://e.example]y[/link] [/] :boom:"
 HOSTILE = f"a{STEERING}b {MARKUP}"
 HOSTILE_ID = f"id[red]\u202e:boom:{'x' * 90}"
 """Ids hold no control characters, but markup and bidirectional overrides."""
+HOSTILE_KEY = effect_key(
+    "default", HOSTILE_ID, HOSTILE_ID, HOSTILE_ID, HOSTILE_ID, canonical_text({HOSTILE: HOSTILE})
+)
 
 RAISE_THE_LIMIT = """
 UPDATE events SET record = CAST(replace(record, '100 EUR', '900 EUR') AS BLOB)
@@ -131,4 +136,19 @@ def make_hostile(path: Path) -> None:
         run.record_message("m2", "tool", {HOSTILE: [HOSTILE]})
         run.move(HOSTILE_ID, next=(HOSTILE_ID,))
         run.sign_review("objection", by="human:kim", note=HOSTILE)
+        _with_hostile_effect(run)
         run.suspend(reason=HOSTILE, by="human:kim")
+
+
+def _with_hostile_effect(run: Run) -> None:
+    """Leave an act open, and say of it whatever can be said."""
+
+    def fails(**args: object) -> None:
+        raise ValueError(HOSTILE)
+
+    with suppress(OutcomeUnknown):
+        run.perform(HOSTILE_ID, {HOSTILE: HOSTILE}, fails, step=HOSTILE_ID, occurrence=HOSTILE_ID)
+    key = run.contract.effects[0].key
+    said = {"evidence": HOSTILE, "by": f"human:{HOSTILE_ID}"}
+    run.settle(key, happened=True, result={HOSTILE: HOSTILE}, external_ref=HOSTILE_ID, **said)
+    run.settle(key, happened=False, **said)

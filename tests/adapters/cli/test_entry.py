@@ -22,11 +22,33 @@ from tests.adapters.cli.command import PROGRAM, environment, run
 from tests.adapters.cli.conftest import Call
 from tests.conftest import ROOT
 
-VERBS = ("demo", "import", "runs", "contract", "log", "verify", "schema", "migrate", "doctor")
+VERBS = (
+    "demo",
+    "import",
+    "runs",
+    "contract",
+    "log",
+    "effects",
+    "effect",
+    "reconcile",
+    "settle",
+    "tools",
+    "verify",
+    "schema",
+    "migrate",
+    "doctor",
+)
 READERS = (
     ("runs",),
     ("contract", "refund-17"),
     ("log", "refund-17"),
+    ("effects",),
+    ("effects", "refund-17", "--all"),
+    ("effect", "5" * 64),
+    ("effect", "5" * 8),
+    ("reconcile",),
+    ("settle", "5" * 64, "--happened", "--evidence", "seen", "--by", "human:kim"),
+    ("tools",),
     ("verify", "--all"),
     ("verify", "refund-17"),
     ("migrate",),
@@ -89,7 +111,25 @@ def test_help_loads_no_database_and_no_screen() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["nonsense"], ["run"], ["contract"], ["log", "a", "b"], ["runs", "--bogus"], ["log", "x", "--after=-1"]],
+    [
+        ["nonsense"],
+        ["run"],
+        ["contract"],
+        ["log", "a", "b"],
+        ["runs", "--bogus"],
+        ["log", "x", "--after=-1"],
+        ["effect"],
+        ["effects", "--all"],
+        ["effects", "r", "--all", "--unknown"],
+        ["effects", "r", "--limit", "3"],
+        ["effects", "r", "--after", "3"],
+        ["settle", "5" * 64, "--evidence", "e", "--by", "human:kim"],
+        ["settle", "5" * 64, "--happened", "--did-not", "--evidence", "e", "--by", "human:kim"],
+        ["settle", "5" * 64, "--did-not", "--ref", "ch_1", "--evidence", "e", "--by", "human:kim"],
+        ["settle", "5" * 64, "--did-not", "--result", "1", "--evidence", "e", "--by", "human:kim"],
+        ["settle", "5" * 64, "--happened", "--by", "human:kim"],
+        ["settle", "5" * 64, "--happened", "--evidence", "e"],
+    ],
 )
 def test_a_malformed_command_line_exits_with_64(call: Call, arguments: list[str]) -> None:
     answer = call(*arguments)

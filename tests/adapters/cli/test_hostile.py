@@ -9,7 +9,7 @@ import pytest
 
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Call
-from tests.adapters.cli.ledgers import HOSTILE, HOSTILE_ID
+from tests.adapters.cli.ledgers import HOSTILE, HOSTILE_ID, HOSTILE_KEY
 from tests.adapters.cli.test_visible import steers
 
 COMMANDS = (
@@ -21,6 +21,12 @@ COMMANDS = (
     ("log", HOSTILE_ID),
     ("log", "--source", "policy:x"),
     ("log", f"{HOSTILE_ID}-nobody"),
+    ("effects",),
+    ("effects", HOSTILE_ID, "--all"),
+    ("effect", HOSTILE_KEY),
+    ("reconcile",),
+    ("settle", HOSTILE_KEY, "--did-not", "--evidence", HOSTILE, "--by", "human:kim"),
+    ("tools",),
     ("verify", HOSTILE_ID),
     ("verify", "--all"),
     ("doctor",),

@@ -1,0 +1,222 @@
+"""An effect in words and as JSON, the same in every command that shows one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ledger.adapters.cli.visible import one_line
+from ledger.adapters.cli.words import quoted, shortened, when
+
+if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.settling import Unsettled
+    from ledger.run.history import EffectHistory
+    from ledger.values import Payload
+
+_MOST = 120
+"""Characters of what a cell holds beside names and keys."""
+
+
+def facts(one: Unsettled, now: datetime) -> dict[str, Any]:
+    """Give an effect as a JSON object; what it does not have is left out."""
+    known = one.effect
+    last = known.findings[-1] if known.findings else None
+    fields = known.model_dump(
+        mode="json",
+        exclude_none=True,
+        include={
+            "act",
+            "args",
+            "attempt",
+            "compensated_by",
+            "cost",
+            "error",
+            "external_ref",
+            "intended_at",
+            "intended_in",
+            "intended_position",
+            "key",
+            "max_attempts",
+            "occurrence",
+            "recovery",
+            "result",
+            "step",
+            "tool",
+            "witnessed",
+            "worker",
+        },
+    )
+    fields |= {"run": one.run, "since": _instant(_since(one)), "status": one.status}
+    if one.status == "executing" and one.lease_until is not None:
+        fields["lease_until"] = _instant(one.lease_until)
+    if last is not None:
+        fields["evidence"] = last.model_dump(mode="json", exclude_none=True)
+    how = find_out(one, now)
+    return fields if how is None else fields | {"find_out": how}
+
+
+def _instant(moment: datetime) -> str:
+    from ledger.values.times import write_time
+
+    return write_time(moment)
+
+
+def _since(one: Unsettled) -> datetime:
+    """Tell since when it has its status, which time alone may have made."""
+    known = one.effect
+    lapsed = known.status == "executing" and one.status == "unknown"
+    return one.lease_until if lapsed and one.lease_until is not None else known.at
+
+
+def find_out(one: Unsettled, now: datetime) -> str | None:
+    """Say how somebody would find out what became of an effect; None where it is known.
+
+    `now` is by the clock of leases.
+    """
+    from ledger.application.settling import answers
+    from ledger.gateway.tools import Tool
+    from ledger.values import Recovery
+
+    known = one.effect
+    if known.is_settled:
+        return None
+    if one.status == "executing":
+        return f"its worker will tell, and holds its lease{_until(one.lease_until)}"
+    if one.status == "disputed":
+        return "reports contradict each other: a person has to find out"
+    if known.recovery is Recovery.READ_ONLY:
+        return "read again: it changes nothing"
+    if known.is_remembered(now):
+        return "send it again under its key: the outside answers with what it did"
+    if known.recovery is Recovery.IDEMPOTENT:
+        return "the outside may have forgotten its key: its probe, or a person"
+    how: str = answers(Tool(known.tool, None, known.recovery))["how_we_know"]
+    if known.recovery is Recovery.QUERYABLE and (lands := known.may_land_until(one.lease_until)) > now:
+        how += f"; what was sent may land until {when(lands)}"
+    return how
+
+
+def _until(moment: datetime | None) -> str:
+    return "" if moment is None else f" until {when(moment)}"
+
+
+def last_known(known: EffectHistory, most: int | None) -> str:
+    """Say what was found out last, or what was said when it went wrong."""
+    told = []
+    if known.findings:
+        last = known.findings[-1]
+        by = "" if last.by is None else f" by {quoted(last.by)}"
+        told.append(f"{last.method}{by} {when(last.at)}: {one_line(last.evidence, most)}")
+    if known.error is not None:
+        told.append(f"{known.error.type}: {one_line(known.error.message, most)}")
+    return "; ".join(told)
+
+
+def named(known: EffectHistory) -> str:
+    """Name an effect by its tool, step and occurrence."""
+    name = quoted(known.tool)
+    if known.step is not None:
+        name += f" in step {quoted(known.step)}"
+    return name if known.occurrence is None else f"{name}, occurrence {quoted(known.occurrence)}"
+
+
+def payload_words(payload: Payload, most: int | None) -> str:
+    """Write a result on one line, or say what is kept of it."""
+    if payload.json_text is not None:
+        return one_line(payload.json_text, most)
+    kind = "" if payload.type is None else f" of a {quoted(payload.type)}"
+    return f"content {payload.digest}{kind}"
+
+
+# --- lists -----------------------------------------------------------------------------------------
+
+
+def show_list(screen: Screen, effects: Iterable[Unsettled], now: datetime) -> None:
+    """Write effects: at a terminal a few lines for each, elsewhere one row for each, complete."""
+    if screen.is_terminal:
+        for one in effects:
+            show_one(screen, one, now, brief=True)
+        return
+    from ledger.adapters.cli.screen import Column
+
+    columns = [Column(title, right=title == "ATTEMPT") for title in _TITLES]
+    screen.table(columns, [_row(one, now) for one in effects])
+
+
+_TITLES = (
+    "INTENDED",
+    "SINCE",
+    "STATUS",
+    "RUN",
+    "TOOL",
+    "STEP",
+    "OCCURRENCE",
+    "ATTEMPT",
+    "WORKER",
+    "RECOVERY",
+    "REF",
+    "LEASE UNTIL",
+    "KEY",
+    "KNOWN",
+    "FIND OUT",
+    "ARGUMENTS",
+)
+
+
+def _row(one: Unsettled, now: datetime) -> tuple[str, ...]:
+    known = one.effect
+    lease = one.lease_until if one.status == "executing" else None
+    cells = (
+        when(known.intended_at),
+        when(_since(one)),
+        one.status,
+        quoted(one.run),
+        quoted(known.tool),
+        known.step and quoted(known.step),
+        known.occurrence and quoted(known.occurrence),
+        str(known.attempt),
+        known.worker and quoted(known.worker),
+        known.recovery.value,
+        known.external_ref and quoted(known.external_ref),
+        lease and when(lease),
+        known.key,
+        last_known(known, _MOST),
+        find_out(one, now),
+        one_line(known.args, _MOST),
+    )
+    return tuple(cell or "-" for cell in cells)
+
+
+def show_one(screen: Screen, one: Unsettled, now: datetime, *, brief: bool = False) -> None:
+    """Write what is known of an effect; `brief` cuts long texts, and its key to what tells it apart."""
+    known = one.effect
+    seen = "" if known.witnessed else ", imported"
+    screen.entry(
+        f"{named(known)}: {one.status} since {when(_since(one))}, attempt {known.attempt}{seen}", style="bold"
+    )
+    for line in _lines(one, now, brief=brief):
+        screen.entry(line, indent=2, hang=2)
+
+
+def _lines(one: Unsettled, now: datetime, *, brief: bool) -> Iterator[str]:
+    known = one.effect
+    most = _MOST if brief else None
+    yield f"run {quoted(one.run)}, key {shortened(known.key, brief)}"
+    yield f"intended {when(known.intended_at)}, position {known.intended_position}" + (
+        "" if known.intended_in == one.run else f" of run {quoted(known.intended_in)}"
+    )
+    if known.worker is not None:
+        yield f"worker {quoted(known.worker)}"
+    yield f"arguments {one_line(known.args, most)}"
+    if known.external_ref is not None:
+        yield f"the outside calls it {quoted(known.external_ref)}"
+    if known.result is not None:
+        yield f"result {payload_words(known.result, most)}"
+    if known.cost is not None:
+        yield "cost " + ", ".join(f"{amount} {quoted(unit)}" for unit, amount in known.cost.items())
+    if told := last_known(known, most):
+        yield f"last known: {told}"
+    how = find_out(one, now)
+    yield f"recovery {known.recovery.value}" + ("" if how is None else f": {how}")

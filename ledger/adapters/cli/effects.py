@@ -1,0 +1,131 @@
+"""`effects`: what a ledger's runs did to the outside, and what nobody knows of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.listing import Unread
+    from ledger.application.settling import Unsettled
+
+HELP = """List acts on the outside whose outcome is open.
+
+Oldest first, with what is known of each and how one would find out; in RUN, or in all runs. `executing` means
+that a worker holds its lease; once that has ended nobody knows whether it happened, and it is `unknown`.
+`disputed`: reports contradict each other. --unknown leaves out what is still executing or pending.
+
+--all lists what RUN has settled, too, where it was intended first, a page at a time; the next page begins
+--after the position that this one names (with --json: `next`).
+
+At a terminal a key is cut to what tells it apart; `effect`, `settle` take that, too. A run that cannot be
+read is named and the others are listed; the exit code is then 1, or 3 where it is newer than this program.
+
+\b
+Examples:
+  intent-ledger effects
+  intent-ledger effects --unknown --json
+  intent-ledger effects refund-17 --all --limit 1000
+"""
+
+
+def effects(
+    context: typer.Context,
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="Id of one run.", show_default=False)
+    ] = None,
+    unknown: Annotated[bool, typer.Option("--unknown", help="Only unknown and disputed ones.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Settled ones of RUN, too.")] = False,
+    after: Annotated[
+        int | None,
+        typer.Option(
+            "--after",
+            metavar="N",
+            min=0,
+            help="With --all: begin after this position.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            metavar="N",
+            min=1,
+            max=10_000,
+            help="With --all: most to list; else 100.",
+            show_default=False,
+        ),
+    ] = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List effects."""
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.effect_listing import lease_now, list_all, list_unsettled
+
+    if everything and (run is None or unknown):
+        raise typer.BadParameter("--all lists every effect of one run: name it, without --unknown")
+    if not everything and (after is not None or limit is not None):
+        raise typer.BadParameter("--after and --limit go with --all")
+    screen = Screen(as_json=as_json)
+    found: Sequence[Unsettled]
+    following: int | None = None
+    unread: Sequence[Unread] = ()
+    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+        if everything:
+            assert run is not None
+            found, following = list_all(opened, run, after=after or 0, limit=limit or 100)
+        else:
+            found, unread = list_unsettled(opened, run, unknown=unknown)
+        now = lease_now(opened)
+    if as_json:
+        screen.document(_document(found, now, unread, following))
+    else:
+        _show(screen, found, now, unread)
+        if following is not None:
+            more = f"intent-ledger effects {shlex.quote(str(run))} --all --after {following}"
+            screen.note(f"more: {more}" + ("" if limit is None else f" --limit {limit}"))
+    if unread:
+        from ledger.adapters.cli.runs import exit_of
+
+        raise typer.Exit(exit_of(unread))
+
+
+def _document(
+    found: Iterable[Unsettled], now: datetime, unread: Iterable[Unread], following: int | None
+) -> dict[str, Any]:
+    from ledger.adapters.cli.effect_view import facts
+    from ledger.adapters.cli.runs import fault
+
+    return {
+        "effects": [facts(one, now) for one in found],
+        "unread": [fault(one) for one in unread],
+        "next": following,
+    }
+
+
+def _show(screen: Screen, found: Sequence[Unsettled], now: datetime, unread: Sequence[Unread]) -> None:
+    from ledger.adapters.cli.effect_view import show_list
+    from ledger.adapters.cli.runs import show_unread
+
+    show_unread(screen, unread)
+    if found:
+        show_list(screen, found, now)
+    elif not unread:
+        screen.note("no effect matches: nothing is open")
+        return
+    if any(one.status in ("unknown", "disputed", "pending") for one in found):
+        screen.note(
+            "ask the outside: intent-ledger reconcile --tools MODULE; by hand: intent-ledger settle KEY"
+        )

@@ -1,0 +1,172 @@
+"""`reconcile`: ask the outside what became of the acts of which nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from ledger.adapters.cli.exits import Exit
+from ledger.adapters.cli.options import (
+    ActorOption,
+    JsonOption,
+    LedgerOption,
+    RunOption,
+    TenantOption,
+    ToolsOption,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.ledger import Ledger
+    from ledger.application.settling import Unsettled
+
+HELP = """Ask the outside about every act of which nobody knows.
+
+Of all runs, or of one; oldest first, each answer as it comes, and recorded as evidence. Only tools that
+MODULE declares with a probe are asked; without --tools it is said which are needed. That the outside does not
+have an act counts once nothing that was sent can still land: until then it stays unknown, and asking again
+later settles it. An act whose worker holds its lease is left to it.
+
+MODULE is imported, so it must be yours: a dotted name, or a .py file. Its tools are those that its `tools`
+holds, or every ledger.Tool at its top level; a ledger.Secrets there says what is redacted. Probes that are
+coroutine functions are run in one asyncio loop. What MODULE prints goes to standard error.
+
+\b
+Exit codes: 0 nothing is in doubt any more, 1 reports about an act contradict
+each other, 2 something is still unknown, 3 could not run.
+Examples:
+  intent-ledger reconcile
+  intent-ledger reconcile --tools shop.tools
+  intent-ledger reconcile --run refund-17 --tools ./tools.py --json
+"""
+
+
+class Answer(NamedTuple):
+    """An answer, with its effect as time makes it."""
+
+    found: str
+    because: str | None
+    one: Unsettled
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether nobody knows; what a worker is executing, it will tell."""
+        return not self.one.effect.is_settled and self.one.status != "executing"
+
+
+def reconcile(
+    context: typer.Context,
+    run: RunOption = None,
+    tools: ToolsOption = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the outside."""
+    import asyncio
+    import contextlib
+    import sys
+
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.tool_modules import awaited, declared_in
+    from ledger.application.effect_listing import lease_now
+
+    screen = Screen(as_json=as_json)
+    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    answers: list[Answer] = []
+    with contextlib.redirect_stdout(sys.stderr), asyncio.Runner() as runner:
+        declared = declared_in(tools)
+        with open_for_reading(settings, secrets=declared.secrets) as opened:
+            for tool in declared.tools:
+                opened.register(awaited(tool, runner))
+            for answer in _answers(opened, run):
+                answers.append(answer)
+                if not as_json:
+                    _show(screen, answer)
+            now = lease_now(opened)
+            known = {tool.name for tool in opened.tools}
+    needs = sorted({a.one.effect.tool for a in answers if a.is_in_doubt} - known)
+    if as_json:
+        screen.document(_document(answers, needs, now))
+    else:
+        _sum_up(screen, answers, needs)
+    raise typer.Exit(_code(answers))
+
+
+def _answers(opened: Ledger, run: str | None) -> Iterator[Answer]:
+    from ledger.adapters.cli.effect_view import find_out
+    from ledger.application.effect_listing import as_time_makes_it, lease_now
+
+    known = {tool.name for tool in opened.tools}
+    for told in opened.reconcile(run):
+        one = as_time_makes_it(opened, told.effect, told.run)
+        because = told.because
+        if because is not None:
+            if one.status == "executing":
+                because = find_out(one, lease_now(opened))
+            elif told.effect.tool not in known:
+                because = f"no module was named that declares {told.effect.tool!r} (--tools)"
+        yield Answer(told.found, because, one)
+
+
+def _code(answers: list[Answer]) -> Exit:
+    if any(answer.one.status == "disputed" for answer in answers):
+        return Exit.BAD_NEWS
+    return Exit.CANNOT_TELL if any(answer.is_in_doubt for answer in answers) else Exit.FINE
+
+
+def _document(answers: list[Answer], needs: list[str], now: datetime) -> dict[str, Any]:
+    from ledger.adapters.cli.effect_view import facts
+
+    told = []
+    for answer in answers:
+        because = {} if answer.because is None else {"because": answer.because}
+        told.append({"found": answer.found, **because, "effect": facts(answer.one, now)})
+    return {"answers": told, "in_doubt": sum(answer.is_in_doubt for answer in answers), "needs": needs}
+
+
+_FOUND = {
+    "happened": "happened",
+    "did_not_happen": "did not happen",
+    "unknown": "still unknown",
+    "not_asked": "not asked",
+}
+
+
+def _show(screen: Screen, answer: Answer) -> None:
+    from ledger.adapters.cli.effect_view import last_known, named
+    from ledger.adapters.cli.words import quoted, shortened
+
+    one = answer.one
+    key = shortened(one.effect.key, screen.is_terminal)
+    why = answer.because or last_known(one.effect, None)
+    screen.entry(
+        f"{_FOUND[answer.found]}: {named(one.effect)} of run {quoted(one.run)}, key {key}: {why}", hang=2
+    )
+    screen.flush()
+
+
+def _sum_up(screen: Screen, answers: list[Answer], needs: list[str]) -> None:
+    from collections import Counter
+
+    from ledger.adapters.cli.words import counted, quoted
+
+    if not answers:
+        screen.note("nothing is unsettled")
+        return
+    counts = Counter(answer.found for answer in answers)
+    told = ", ".join(f"{counts[found]:,} {words}" for found, words in _FOUND.items() if counts[found])
+    screen.line(f"{counted(len(answers), 'effect')}: {told}")
+    if needs:
+        names = ", ".join(map(quoted, needs))
+        screen.note(
+            f"to ask about these, name the module that declares their probes: {names} (--tools)"
+        )
+    if any(answer.is_in_doubt for answer in answers):
+        screen.note("by hand: intent-ledger settle KEY --happened|--did-not --evidence TEXT --by human:NAME")

@@ -143,8 +143,8 @@ def _paid(story: Story, screen: Screen) -> None:
     screen.title("6  A payment whose answer was lost, and no second one")
     paid = story.payment
     screen.entry(
-        f"Process {paid.killed} refunded order 17. Intent and claim were in the ledger before the request was "
-        "sent. The payment server refunded, its answer never came, and the waiting process was killed.",
+        f"Process {paid.killed} refunded order 17. Intent and claim were in the ledger before the request "
+        "was sent. The payment server refunded, its answer never came, and the waiting process was killed.",
         indent=3,
     )
     screen.entry(

@@ -178,6 +178,7 @@ class History(Generic[S]):
         prior: Iterable[Record] = (),
         earlier: Iterable[Event] = (),
         looked: Looked | None = None,
+        secret: str | None = None,
     ) -> Decided[S]:
         """Decide a command.
 
@@ -187,6 +188,7 @@ class History(Generic[S]):
             prior: what the store holds under the command's key, oldest first, where the contract cannot tell.
             earlier: what the command yielded before a guard moved.
             looked: what the store holds of the effect it speaks of; None: what this run holds of it.
+            secret: where the arguments of an act hold a secret, and why it is taken for one.
         """
         state = self.state
         source = getattr(command, "source", None)
@@ -206,6 +208,7 @@ class History(Generic[S]):
             sources=beside if isinstance(command, ClaimEffect) else {**beside, **self.sources},
             earlier=tuple(earlier),
             looked=looked,
+            secret=secret,
         )
         return Decided(self, command, self.kind.decide(self.state, command, asked))
 

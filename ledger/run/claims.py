@@ -9,7 +9,7 @@ again on what the store holds of both.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from ledger.codec import act_digest
@@ -21,7 +21,7 @@ from ledger.run.contract import Contract, Grant
 from ledger.run.decision import Admitted, Decision, Given, Looked, Refusal, stated
 from ledger.run.effects import find
 from ledger.run.keys import act_key, effect_key, given_key
-from ledger.run.known import EffectHistory
+from ledger.run.known import EffectHistory, after
 from ledger.run.outcomes import stands_in
 from ledger.values import FrozenMap, Recovery
 
@@ -323,7 +323,7 @@ def _admitted(asked: _Asked, covered: Covered) -> Admitted:
 
 def _lease_until(asked: _Asked) -> datetime:
     """Return when the lease ends: before the outside may have forgotten the key of an earlier send."""
-    end = asked.given.for_leases + timedelta(seconds=asked.command.lease_seconds)
+    end = after(asked.given.for_leases, asked.command.lease_seconds)
     known = asked.looked.effect
     if known is None or known.status not in ("executing", "unknown"):
         return end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from ledger.events import EffectFailed, EffectSucceeded, EffectUnknown, Event
@@ -149,9 +149,7 @@ class EffectHistory(Value):
         the last worker certainly sent nothing more: when it said that it had stopped, or its lease ended.
         """
         quiet = self.sent_until or self._lease_end(lease_until) or self.at
-        return quiet + timedelta(
-            seconds=SETTLE_SECONDS if self.settle_seconds is None else self.settle_seconds
-        )
+        return after(quiet, SETTLE_SECONDS if self.settle_seconds is None else self.settle_seconds)
 
     def forgotten_at(self, dedupes_for: int | None = None) -> datetime | None:
         """Return when the outside may forget the key, counted from the first send; None: never.
@@ -161,7 +159,7 @@ class EffectHistory(Value):
         span = shorter(self.dedupes_for, dedupes_for)
         if span is None or self.first_sent_at is None:
             return None
-        return self.first_sent_at + timedelta(seconds=span)
+        return after(self.first_sent_at, span)
 
     def is_remembered(self, now: datetime, dedupes_for: int | None = None) -> bool:
         """Tell whether the outside dedupes on the key, and still remembers when it was sent first."""
@@ -198,6 +196,17 @@ class EffectHistory(Value):
         if renewed is None or given is None:
             return given or renewed
         return max(given, renewed)
+
+
+def after(moment: datetime, seconds: int) -> datetime:
+    """Return when some seconds will have passed, at the latest at the end of all time that can be written."""
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return _END
+
+
+_END = datetime.max.replace(tzinfo=UTC)
 
 
 def shorter(one: int | None, other: int | None) -> int | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ledger import events as e
+from ledger.canonical import MAX_INTEGER
 from ledger.codec import act_digest
+from ledger.commands import ClaimEffect
 from ledger.run.claims import names_of, to_look_up
 from ledger.run.decision import Admitted, Refusal
 from ledger.run.keys import act_key, effect_key, given_key
@@ -297,3 +299,18 @@ def test_a_successor_finds_what_its_ancestor_did() -> None:
     heir = successor(run)
     done = run.when(succeed(result=x.ANSWER)).after
     heir.when(claim(), looked=looked_at(heir, claim(), None, done)).then_stands_at(heir.position)
+
+
+@pytest.mark.parametrize(
+    ("command", "spans"),
+    [
+        (claim(lease_seconds=MAX_INTEGER), "its lease"),
+        (claim(recovery=Recovery.IDEMPOTENT, dedupes_for=MAX_INTEGER), "what the outside remembers"),
+        (claim(settle_seconds=MAX_INTEGER), "what may still land"),
+    ],
+)
+def test_a_span_beyond_all_time_ends_with_time_itself(command: ClaimEffect, spans: str) -> None:
+    run = begun(OPEN, command).later(days=1)
+    begins_again = spans == "what the outside remembers"
+    assert (started(run.when(command)) is not None) is begins_again
+    assert run.when(find("did_not_happen")).after.contract.effects != () or begins_again

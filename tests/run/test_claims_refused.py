@@ -325,3 +325,10 @@ def test_across_runs_time_tells_what_followed_an_undoing() -> None:
 def test_what_was_compensated_is_no_repeat() -> None:
     done = begun(OPEN).when(succeed()).after.also(e.EffectCompensated(key=KEY, undone_by=x.ONE))
     assert started(done.when(claim(step="again"))) is not None
+
+
+def test_the_arguments_hold_a_secret_which_is_refused_before_anything_is_looked_for() -> None:
+    done = begun(OPEN).when(succeed()).after
+    for run in (OPEN, done, given(*x.FORK_EVENTS)):
+        event = e.EffectRefused(rule="secret_found", tool="refund")
+        run.when(claim(), secret="a token at args.password").then_refused("secret_found", events=[event])

@@ -1,6 +1,7 @@
 """Effect keys are the same for ever, and no two acts share one."""
 
 import hashlib
+from random import Random
 
 import rfc8785
 from hypothesis import given
@@ -18,6 +19,48 @@ def test_keys_are_what_they_were_when_the_first_was_written() -> None:
     assert effect_key("default", "refund-17", None, "pay", "2", ARGS) == GOLDEN["occurrence"]
     assert act_key("default", "refund-17", "pay", ARGS) == GOLDEN["act"]
     assert given_key("default", "refund-17", "refund of order 17") == GOLDEN["given"]
+
+
+HARD = {
+    "z\u00fcrich": ["\u20ac", "\U0001f680", {"b": 1e21, "a": 0.1}],
+    "amount": 1.0,
+    "a": {"deep": [[], {}, None, True]},
+    "\u20ac": -0.0,
+}
+HARD_TEXT = (
+    '{"a":{"deep":[[],{},null,true]},"amount":1,'
+    '"z\u00fcrich":["\u20ac","\U0001f680",{"a":0.1,"b":1e+21}],"\u20ac":0}'
+)
+
+
+def test_keys_of_hard_arguments_are_what_they_were_when_the_first_was_written() -> None:
+    assert canonical_text(HARD) == HARD_TEXT
+    where = ("ten\u00e4nt", "r\u00f6ot")
+    assert effect_key(*where, None, "pay", None, HARD_TEXT) == GOLDEN["hard"]
+    assert effect_key(*where, None, "pay", "2 \u2028", HARD_TEXT) == GOLDEN["hard occurrence"]
+    assert act_key(*where, "pay", HARD_TEXT) == GOLDEN["hard act"]
+
+
+@given(args=st.dictionaries(st.text(max_size=3), json_values(), max_size=5), chance=st.randoms())
+def test_a_key_does_not_depend_on_the_order_in_which_arguments_are_given(
+    args: dict[str, object], chance: Random
+) -> None:
+    items = list(args.items())
+    chance.shuffle(items)
+    keys = [
+        effect_key("default", "r", None, "pay", None, canonical_text(one))
+        for one in (args, dict(items), dict(reversed(items)))
+    ]
+    assert len(set(keys)) == 1
+
+
+def test_ones_that_are_written_alike_are_alike_and_texts_are_never_normalised() -> None:
+    key = [
+        effect_key("default", "r", None, "pay", None, canonical_text({"amount": one}))
+        for one in (1, 1.0, "1", "caf\u00e9", "cafe\u0301")
+    ]
+    assert key[0] == key[1]
+    assert len(set(key)) == 4
 
 
 @given(
@@ -57,4 +100,7 @@ GOLDEN = {
     "occurrence": "50a9af4fa38ed6bfe0b4133ac4c6bad84ec0b9b22778e19a2502a51a544ca08f",
     "act": "c6c96e2f0b36d62dee8909c825e77f9dc824b1da90b5f7a0ae3441279763f4be",
     "given": "ea577807c0a766a51483843c3962121a7b7d2682aeea2d6714e5866ef348bcd0",
+    "hard": "6cc6501e7d26b6cc7a2ab827ec5785b8360d739607818a3ae9d1c46d79a62b57",
+    "hard occurrence": "2b4fac03a39131590b9542ce5e6d0945cd5b6dcdbc45a4e4ccfaa7ddf50816f1",
+    "hard act": "76062a7c4c082e499c17cf202cb2045757dcbaec44fa28bed2a5f36626ebf8aa",
 }

@@ -12,6 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from ledger.aio.hands import Hands
 from ledger.aio.stops import Stops
@@ -52,6 +53,7 @@ class Workers:
         try:
             with stops.kept():
                 await anyio.to_thread.run_sync(calling.run, limiter=self._limiter)
+                await checkpoint_if_cancelled()  # a cancellation may have waited for the thread
         except RuntimeError as error:
             if calling.withdrew():
                 raise StoreUnavailable("no thread can be started", reason="threads") from error

@@ -165,9 +165,9 @@ class Doing:
     def packed(self, value: Any) -> Packed:
         """Pack what a tool returned: as its own type writes it, and without secrets."""
         signature = self.act.tool.signature
-        if signature is not None and signature.result is not None:
+        if signature is not None:
             try:
-                value = signature.result.dump_python(value, mode="json", warnings=False)
+                value = signature.result_written(value)
             except Exception as error:  # noqa: BLE001  it is no instance of what it says it returns
                 log.warning("the result of %s is not of its declared type: %s", self.act.tool.name, error)
         kept = self.workshop.secrets.redact(value)
@@ -194,12 +194,7 @@ class Doing:
         """
         value = value_of(self.workshop.edge, payload)
         signature = self.act.tool.signature
-        if signature is None or signature.result is None:
-            return value
-        try:
-            return signature.result.validate_python(value)
-        except ValueError:
-            return value  # the tool returned something else, or its type has changed since
+        return value if signature is None else signature.result_read(value)
 
     # --- the call --------------------------------------------------------------------------------
 
@@ -347,7 +342,7 @@ def doing(
     if signature is None:
         raise invalid("tool", f"{tool.name!r} has no function here: register it with one")
     bound = signature.bind(args)
-    secret = workshop.secrets.find(bound.values)
+    secret = workshop.secrets.find(bound.plain)
     claim = build(
         c.ClaimEffect,
         about=tuple(asked.about),

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from types import NoneType, UnionType
+from functools import cached_property, partial
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from pydantic import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, TypeAdapter, ValidationError
+from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 
 from ledger.canonical import canonical_text, invalid
+from ledger.errors import InvalidInput
 from ledger.gateway.answers import Outcome
-from ledger.values import explain, tag_secrets
+from ledger.gateway.plain import checked_in_full, written_in_full
+from ledger.values import explain, tag_secrets, untag_secrets
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class Bound:
     """What the function is called with."""
     text: str
     """The same as canonical JSON, defaults included: what key and record are made of."""
+    plain: Mapping[str, Any]
+    """The same as JSON values, with references to secrets as they are: where secrets are looked for."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Signature:
             found = inspect.signature(function)
         except (TypeError, ValueError):
             return cls(tool, {}, {}, extra=True, wants_effect=False, result=None)
-        hints = _hints(function)
+        hints = _hints(function, found)
         parameters: dict[str, TypeAdapter[Any] | None] = {}
         defaults: dict[str, Any] = {}
         extra = wants_effect = False
@@ -75,8 +80,12 @@ class Signature:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what the tool takes, as 64 hexadecimal digits: an approval binds to it."""
-        shape = {name: adapter and adapter.json_schema() for name, adapter in self.parameters.items()}
+        """SHA-256 of what the tool takes, as 64 hexadecimal digits: an approval binds to it.
+
+        Raises:
+            InvalidInput: the type of a parameter is none that JSON could be of.
+        """
+        shape = {name: _shape(adapter, self.tool, name) for name, adapter in self.parameters.items()}
         text = canonical_text({"tool": self.tool, "parameters": shape, "extra": self.extra})
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -88,7 +97,7 @@ class Signature:
         """
         tagged = tag_secrets(dict(args))
         for name in tagged:
-            if name not in self.parameters and not self.extra:
+            if name not in self.parameters and (not self.extra or (name == "effect" and self.wants_effect)):
                 known = ", ".join(self.parameters) or "none"
                 raise invalid(f"args.{name}", f"{self.tool!r} takes no such argument; it takes {known}")
         values, json = dict(args), dict(tagged)
@@ -96,10 +105,31 @@ class Signature:
             if name not in args:
                 if name not in self.defaults:
                     raise invalid(f"args.{name}", f"{self.tool!r} needs this argument")
-                values[name] = json[name] = self.defaults[name]
+                values[name] = self.defaults[name]
+                json[name] = tag_secrets(values[name], path=f"args.{name}")
             if adapter is not None:
                 values[name], json[name] = _checked(adapter, values[name], f"args.{name}")
-        return Bound(values, canonical_text(json, path="args"))
+        text = canonical_text(json, path="args")
+        return Bound(values, text, untag_secrets(json))
+
+    def result_written(self, value: Any) -> Any:
+        """Write a result as JSON, as its declared type does; as it is where none is declared.
+
+        Raises:
+            ValueError: it cannot be written so.
+        """
+        if self.result is None or isinstance(value, Iterator):  # writing an iterator would use it up
+            return value
+        return written_in_full(self.result, value)
+
+    def result_read(self, value: Any) -> Any:
+        """Read a result from JSON, as its declared type; as it is where it is none of that."""
+        if self.result is None:
+            return value
+        try:
+            return self.result.validate_json(canonical_text(value))
+        except ValueError:
+            return value  # the tool returned something else, or its type has changed since
 
 
 def _checked(adapter: TypeAdapter[Any], given: Any, path: str) -> tuple[Any, Any]:
@@ -109,18 +139,49 @@ def _checked(adapter: TypeAdapter[Any], given: Any, path: str) -> tuple[Any, Any
     except ValidationError as error:
         raise explain(error, root=path) from None
     try:
-        return value, adapter.dump_python(value, mode="json", warnings=False)
+        return value, checked_in_full(adapter, value, path)
+    except InvalidInput:
+        raise
     except ValueError as error:  # what pydantic cannot write as JSON
         raise invalid(path, str(error)) from None
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Read annotations; those that cannot be resolved here say nothing."""
-    target = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+def _hints(function: Callable[..., Any], found: inspect.Signature) -> dict[str, Any]:
+    """Read annotations; each that cannot be resolved here says nothing."""
+    annotations = {name: parameter.annotation for name, parameter in found.parameters.items()}
+    annotations["return"] = found.return_annotation
+    hints: dict[str, Any] = {}
+    for name, annotation in annotations.items():
+        if annotation is inspect.Signature.empty:
+            continue
+        holder = SimpleNamespace(__annotations__={name: annotation})
+        try:
+            hints |= get_type_hints(holder, globalns=_names_of(function), include_extras=True)
+        except Exception:  # noqa: BLE001  names that exist for type checkers only
+            continue
+    return hints
+
+
+def _names_of(function: Any) -> dict[str, Any]:
+    """Return the names among which the annotations of a function were written."""
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if isinstance(function, type):
+        return dict(vars(sys.modules[function.__module__]))
+    if not inspect.isroutine(function):
+        function = inspect.unwrap(type(function).__call__)
+    names: dict[str, Any] = getattr(getattr(function, "__func__", function), "__globals__", {})
+    return names
+
+
+def _shape(adapter: TypeAdapter[Any] | None, tool: str, name: str) -> Any:
+    if adapter is None:
+        return None
     try:
-        return get_type_hints(target, include_extras=True)
-    except Exception:  # noqa: BLE001  names that exist for type checkers only
-        return {}
+        return adapter.json_schema()
+    except PydanticUserError:
+        raise invalid("function", f"the type of {name!r} of {tool!r} is none that JSON can be of") from None
 
 
 def _adapter(hint: Any, tool: str, name: str) -> TypeAdapter[Any] | None:
@@ -128,7 +189,7 @@ def _adapter(hint: Any, tool: str, name: str) -> TypeAdapter[Any] | None:
         return None
     try:
         return TypeAdapter(hint)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation):
+    except (PydanticUserError, PydanticUndefinedAnnotation):
         reason = f"the type of {name!r} of {tool!r} cannot be checked: {hint!r:.80}"
         raise invalid("function", reason) from None
 
@@ -146,5 +207,5 @@ def _of_result(hint: Any) -> Any:
 def _result(hint: Any) -> TypeAdapter[Any] | None:
     try:
         return TypeAdapter(hint)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation):
+    except (PydanticUserError, PydanticUndefinedAnnotation):
         return None

@@ -137,6 +137,8 @@ def check(tool: Tool) -> Tool:
     for name, given in (("function", tool.function), ("probe", tool.probe)):
         if given is not None and not callable(given):
             raise invalid(name, f"give a function, not {given!r:.50}")
+        if inspect.isgeneratorfunction(given) or inspect.isasyncgenfunction(given):
+            raise invalid(name, "it is a generator, which does nothing until somebody takes from it")
     return tool
 
 

@@ -1,4 +1,4 @@
-"""Leases of effects under way: kept by heartbeats, lost where they cannot be, and never begun on when over."""
+"""Leases of effects: kept by heartbeats, lost where they cannot be, and never begun on when over."""
 
 from __future__ import annotations
 

@@ -1,0 +1,106 @@
+"""Values as their types write them: as JSON, and complete, or not at all.
+
+What a type leaves out of the JSON, or writes in an order of chance, would give two acts that differ one key,
+or one act two keys.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import SecretBytes, SecretStr, TypeAdapter
+
+from ledger.canonical import MAX_DEPTH, Json, invalid
+from ledger.values import SecretRef
+from ledger.values.secrets import TAG, tag_secrets
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def written(adapter: TypeAdapter[Any], value: Any) -> Json:
+    """Write a value as JSON, with the tag for each reference to a secret.
+
+    Raises:
+        ValueError: something in it cannot be written.
+    """
+    found: Json = adapter.dump_python(value, mode="json", warnings=False, fallback=_tagged)
+    return found
+
+
+def written_in_full(adapter: TypeAdapter[Any], value: Any) -> Json:
+    """Write a value as JSON, where it is of a subclass with all fields of that.
+
+    Raises:
+        ValueError: something in it cannot be written.
+    """
+    declared = written(adapter, value)
+    complete = _complete(adapter, value)
+    return declared if _left_out(complete, declared, "") is None else complete
+
+
+def checked_in_full(adapter: TypeAdapter[Any], value: Any, path: str) -> Json:
+    """Write an argument as JSON.
+
+    Raises:
+        InvalidInput: it is of a subclass whose further fields would be left out, or holds a set, a hidden
+            secret, or what could be taken for a reference to one; `path` says where.
+        ValueError: something in it cannot be written.
+    """
+    declared = written(adapter, value)
+    if type(value) in _PLAIN:
+        return declared
+    _check(adapter.dump_python(value, warnings=False, serialize_as_any=True), path, 1)
+    left_out = _left_out(_complete(adapter, value), declared, path)
+    if left_out is not None:
+        raise invalid(
+            left_out, "its declared type has no such field, so the key would not tell it; widen the type"
+        )
+    return declared
+
+
+def _complete(adapter: TypeAdapter[Any], value: Any) -> Json:
+    found: Json = adapter.dump_python(
+        value, mode="json", warnings=False, fallback=_tagged, serialize_as_any=True
+    )
+    return found
+
+
+def _tagged(value: Any) -> Any:
+    if type(value) is SecretRef:
+        return tag_secrets(value)
+    raise ValueError(f"{type(value).__name__} is not JSON")
+
+
+def _check(value: Any, path: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise invalid(path, f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        if TAG in value:
+            raise invalid(path, f"an object with the key {TAG!r} could be taken for a reference to a secret")
+        for name, item in value.items():
+            _check(item, f"{path}.{name}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _check(item, f"{path}[{index}]", depth + 1)
+    elif isinstance(value, set | frozenset):
+        raise invalid(path, "a set has no order, so the key would be another each time; take a list")
+    elif isinstance(value, SecretStr | SecretBytes):
+        raise invalid(
+            path, "it is written without its value, which the key has to tell: give SecretRef(name)"
+        )
+
+
+def _left_out(complete: Json, declared: Json, path: str) -> str | None:
+    """Find the first field that is missing in what was written by the declared type."""
+    if isinstance(complete, dict) and isinstance(declared, dict):
+        for name, item in complete.items():
+            where = f"{path}.{name}"
+            found = _left_out(item, declared[name], where) if name in declared else where
+            if found is not None:
+                return found
+    elif isinstance(complete, list) and isinstance(declared, list) and len(complete) == len(declared):
+        for index, pair in enumerate(zip(complete, declared, strict=True)):
+            found = _left_out(*pair, f"{path}[{index}]")
+            if found is not None:
+                return found
+    return None

@@ -43,8 +43,10 @@ Exit codes: 0 all calls were gone through, 1 a chat was stopped or is broken,
 2 nobody knows what became of a call, 3 could not run.
 Examples:
   intent-ledger replay chats.jsonl --tools tools.json --outside shop.tools
-  intent-ledger replay chats.jsonl --outside ./tools.py --only chat-7 --as chat-7-again
-  intent-ledger replay chats.jsonl --outside ./tools.py --only chat-7 --undone-by 9=6
+  intent-ledger replay chats.jsonl --outside ./tools.py --only chat-7 \\
+      --as chat-7-again
+  intent-ledger replay chats.jsonl --outside ./tools.py --only chat-7 \\
+      --undone-by 9=6
 """
 
 

@@ -142,7 +142,7 @@ def _disputed(name: str, before: Unsettled) -> str:
 
     old = before.effect
     if old.status == "disputed":
-        return f"STILL DISPUTED: {name}: that was said already; what ends it is further evidence, in other words"
+        return f"STILL DISPUTED: {name}: that was said already; further evidence, in other words, ends it"
     place = f"{when(old.at)}, position {old.position} of {quoted(old.run)}"
     return (
         f"DISPUTED: {name} was recorded as {old.status} ({place}), and you say otherwise. Both are kept. "

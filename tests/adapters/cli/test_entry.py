@@ -33,6 +33,7 @@ VERBS = (
     "reconcile",
     "settle",
     "tools",
+    "replay",
     "verify",
     "schema",
     "migrate",

@@ -8,6 +8,8 @@ from pathlib import Path
 import psycopg
 
 from ledger import open_ledger
+from tests.adapters.cli.acts import MAIL, ORDER, REFUNDS, begin_now, make_acts
+from tests.adapters.cli.command import Answer, run
 from tests.adapters.cli.conftest import Call
 from tests.servers.cluster import Cluster
 from tests.servers.proxy import Proxy
@@ -24,6 +26,38 @@ def test_a_ledger_is_made_migrated_and_read(call: Call, postgres: Cluster, fresh
     assert "up to date" in again.out
     assert call("runs", "--ledger", fresh_database).code == 0
     assert postgres.password not in again.out + document["url"]
+
+
+def test_effects_are_listed_asked_about_and_settled(fresh_database: str, shop: Path) -> None:
+    make_acts(fresh_database)
+    executing = begin_now(fresh_database)
+
+    def ask(*arguments: str) -> Answer:
+        return run(*arguments, "--json", cwd=shop.parent, INTENT_LEDGER_URL=fresh_database)
+
+    listed = ask("effects").document["effects"]
+    assert [one["key"] for one in listed] == [*REFUNDS, MAIL, ORDER, executing]
+    assert [one["status"] for one in listed] == ["unknown"] * 5 + ["executing"]
+    asked = ask("reconcile", "--tools", shop.stem)
+    assert (asked.code, asked.document["in_doubt"]) == (2, 3), asked.err
+    assert [answer["found"] for answer in asked.document["answers"]] == [
+        "happened",
+        "did_not_happen",
+        "unknown",
+        *["not_asked"] * 3,
+    ]
+    said = ("--evidence", "asked by telephone", "--by", "human:kim")
+    assert ask("settle", MAIL[:12], "--happened", *said).code == 0
+    early = ask("settle", executing, "--did-not", *said)
+    assert (early.code, early.document["came_to"]) == (2, "not_yet")
+    page = ask("effects", "refund-17", "--all", "--limit", "3").document
+    assert [one["status"] for one in page["effects"]] == ["succeeded", "did_not_happen", "unknown"]
+    assert ask("effect", MAIL).document["events"][-1]["name"] == "effect.reconciled"
+    assert [row["tool"] for row in ask("tools").document["tools"]] == [
+        "order",
+        "refund",
+        "ship",
+    ]
 
 
 def test_roles_are_created_once(call: Call, fresh_database: str) -> None:

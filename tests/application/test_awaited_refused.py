@@ -1,0 +1,148 @@
+"""A ledger of threads runs nothing that has to be awaited, and names the one that awaits."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ledger import Happened, Ledger, NotHappened, open_ledger
+from ledger.errors import InvalidInput, LedgerError, OutcomeUnknown
+
+ran: list[str] = []
+
+
+async def pay(order: int) -> None:
+    ran.append("function")
+
+
+async def find(key: str, args: Any) -> Happened:
+    ran.append("probe")
+    return Happened()
+
+
+class Awaited:
+    async def __call__(self, order: int) -> None:
+        ran.append("object")
+
+
+class Method:
+    async def pay(self, order: int) -> None:
+        ran.append("method")
+
+    @staticmethod
+    async def static(order: int) -> None:
+        ran.append("static")
+
+
+def plain(order: int) -> int:
+    ran.append("plain")
+    return order
+
+
+def look(key: str, args: Any) -> NotHappened:
+    return NotHappened()
+
+
+def returns_payment(order: int) -> Any:
+    return pay(order)
+
+
+def returns_finding(key: str, args: Any) -> Any:
+    return find(key, args)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran_before() -> None:
+    ran.clear()
+
+
+COROUTINE_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "function": pay,
+    "object": Awaited(),
+    "method": Method().pay,
+    "static method": Method.static,
+    "partial": functools.partial(pay),
+    "partial of a partial": functools.partial(functools.partial(pay)),
+}
+
+
+@pytest.mark.parametrize("function", COROUTINE_FUNCTIONS.values(), ids=list(COROUTINE_FUNCTIONS))
+def test_a_coroutine_function_is_refused_before_anything_is_said(
+    ledger: Ledger, function: Callable[..., Any]
+) -> None:
+    run = ledger.open_run("r", "goal")
+    with pytest.raises(InvalidInput, match="AsyncLedger") as refused:
+        run.perform("pay", {"order": 7}, function)
+    assert refused.value.path == "function"
+    with pytest.raises(InvalidInput, match="AsyncLedger"):
+        run.perform("pay", {"order": 7}, function, recovery="read_only")
+    assert run.contract.position == 1
+    assert ran == []
+
+
+def test_a_probe_that_is_a_coroutine_function_is_refused_before_anything_is_said(ledger: Ledger) -> None:
+    run = ledger.open_run("r", "goal")
+    with pytest.raises(InvalidInput, match="AsyncLedger") as refused:
+        run.perform("pay", {"order": 7}, plain, recovery="queryable", probe=find)
+    assert refused.value.path == "probe"
+    with (
+        pytest.raises(InvalidInput, match="AsyncLedger"),
+        run.effect("mail", {}, recovery="queryable", probe=find),
+    ):
+        ran.append("block")
+    assert run.contract.position == 1
+    assert ran == []
+
+
+def test_a_probe_to_be_awaited_settles_nothing(ledger: Ledger) -> None:
+    run = ledger.open_run("r", "goal")
+
+    def fail(order: int) -> None:
+        raise ConnectionError("the answer was lost")
+
+    with pytest.raises(OutcomeUnknown):
+        run.perform("pay", {"order": 7}, fail, recovery="queryable", probe=look)
+    ledger.tool(name="pay", recovery="queryable", probe=find)(plain)
+    (one,) = ledger.effects()
+    for ask in (lambda: run.ask(one.effect), lambda: list(ledger.reconcile())):
+        with pytest.raises(InvalidInput, match="AsyncLedger"):
+            ask()
+    # One that cannot be told by looking at it could not tell.
+    ledger.tool(name="pay", recovery="queryable", probe=returns_finding)(plain)
+    assert [each.found for each in ledger.reconcile()] == ["unknown"]
+    assert ran == []
+
+
+RETURN_COROUTINES: dict[str, Callable[..., Any]] = {
+    "plain function": returns_payment,
+    "partial of an object": functools.partial(Awaited()),
+}
+
+
+@pytest.mark.parametrize("function", RETURN_COROUTINES.values(), ids=list(RETURN_COROUTINES))
+def test_nothing_runs_of_a_coroutine_that_a_plain_function_returns(
+    ledger: Ledger, function: Callable[..., Any]
+) -> None:
+    run = ledger.open_run("r", "goal")
+    with pytest.raises(LedgerError) as refused:
+        run.perform("pay", {"order": 7}, function)
+    cause = refused.value if isinstance(refused.value, InvalidInput) else refused.value.__cause__
+    assert isinstance(cause, InvalidInput)
+    assert "AsyncLedger" in str(cause)
+    assert ran == []
+
+
+async def later() -> Any:
+    ran.append("clock")
+
+
+@pytest.mark.parametrize("given", [later, functools.partial(later)])
+@pytest.mark.parametrize("name", ["clock", "ids"])
+def test_clocks_and_ids_are_not_awaited(name: str, given: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        open_ledger(":memory:", **{name: given})  # type: ignore[arg-type]
+    assert refused.value.path == name
+    assert ran == []

@@ -8,7 +8,7 @@ step, and no outcome of a call that it holds no answer to.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from ledger.adapters.transcripts.documents import KIND, Document, read_document
 from ledger.adapters.transcripts.messages import Call, Message, Result, read_message, wrong
 from ledger.adapters.transcripts.tools import Tools
+from ledger.adapters.transcripts.waiting import Waiting
 from ledger.application.payloads import pack, pack_content
 from ledger.canonical import Json, invalid, quote
 from ledger.errors import InvalidInput
@@ -97,6 +98,36 @@ def facts_of(
     return Facts(run, tuple(teller.told), tuple(teller.unanswered), teller.documents, len(read))
 
 
+def goal_of(messages: Sequence[Message]) -> tuple[int, str]:
+    """Find what is wanted: the first user message that has words, as its number and those words.
+
+    Raises:
+        InvalidInput: nobody says it.
+    """
+    for message in messages:
+        words = "\n".join(message.texts)
+        if message.role == "user" and words.strip():
+            return message.number, _fit(words, message.number)
+    raise invalid("messages", "no user message has words in it, so the run has no goal")
+
+
+def document_of(number: int, text: str) -> Document:
+    """Read the rules out of a system message.
+
+    Raises:
+        InvalidInput: they cannot be read, or are more than a revision has room for.
+    """
+    try:
+        document = read_document(text)
+    except InvalidInput as error:
+        wrong(number, "content", error.reason)
+    size = _size(SourceRevised(added=document.constraints, revision=document.revision))
+    if size > MAX_EVENT_BYTES:
+        reason = f"its list items take {size:,} bytes, a revision has room for {MAX_EVENT_BYTES:,}"
+        wrong(number, "content", reason)
+    return document
+
+
 def relying(event: ConstraintAccepted, source: SourceState) -> ConstraintAccepted:
     """Add to an acceptance where its source stands and whether it publishes this very text."""
     item = source.item(event.id)
@@ -122,17 +153,12 @@ class _Teller:
         self._run, self._tenant, self._tools, self._accepted_by = run, tenant, tools, accepted_by
         self._in_force: dict[str, str] = {}
         self._calls: Counter[tuple[str, str]] = Counter()
-        self._open: defaultdict[str | None, list[_Open]] = defaultdict(list)
+        self._open = Waiting[_Open]()
 
     def open(self, messages: Sequence[Message], labels: Mapping[str, str]) -> None:
         """Open the run with the words of the first user message that has any as its goal."""
-        for message in messages:
-            words = "\n".join(message.texts)
-            if message.role == "user" and words.strip():
-                goal = _fit(words, message.number)
-                self._add(message.number, _made(message.number, RunOpened, goal=goal, labels=labels))
-                return
-        raise invalid("messages", "no user message has words in it, so the run has no goal")
+        number, goal = goal_of(messages)
+        self._add(number, _made(number, RunOpened, goal=goal, labels=labels))
 
     def tell(self, message: Message) -> None:
         """Tell a message and what it does."""
@@ -148,7 +174,7 @@ class _Teller:
             self._answer(message.number, message.result)
 
     def _accept(self, number: int, text: str) -> None:
-        document = _document(number, text)
+        document = document_of(number, text)
         pointer = Source(KIND, document.name, revision=document.revision)
         for published in document.constraints:
             words = self._in_force.get(published.id)
@@ -190,17 +216,10 @@ class _Teller:
             )
             self._add(number, intended)
             self.unanswered[key] = None
-        self._open[call.id].append(_Open(call, key, occurrence))
+        self._open.add(call, _Open(call, key, occurrence))
 
     def _answer(self, number: int, result: Result) -> None:
-        """Give a result to the oldest call it can be meant for."""
-        waiting = self._open[result.call]
-        named = [one for one in waiting if one.call.tool == result.tool]
-        if not named and (result.call is None or not waiting):
-            which = f"with the id {result.call!r}" if result.call is not None else f"of {result.tool!r}"
-            wrong(number, "", f"it answers no call {which} that is still unanswered")
-        answered = (named or waiting)[0]
-        waiting.remove(answered)
+        answered = self._open.take(number, result)
         if answered.key:
             self._settle(number, answered, result)
         else:
@@ -248,18 +267,6 @@ def _made(number: int, kind: type[E], **fields: Any) -> E:
         return kind(**fields)
     except InvalidInput as fault:
         wrong(number, fault.path, fault.reason)
-
-
-def _document(number: int, text: str) -> Document:
-    try:
-        document = read_document(text)
-    except InvalidInput as error:
-        wrong(number, "content", error.reason)
-    size = _size(SourceRevised(added=document.constraints, revision=document.revision))
-    if size > MAX_EVENT_BYTES:
-        reason = f"its list items take {size:,} bytes, a revision has room for {MAX_EVENT_BYTES:,}"
-        wrong(number, "content", reason)
-    return document
 
 
 def _size(event: Event) -> int:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pydantic import TypeAdapter, ValidationError
 
 from ledger.adapters.transcripts.differences import difference
-from ledger.adapters.transcripts.documents import Document
 from ledger.adapters.transcripts.facts import Fact, Facts, facts_of, relying
 from ledger.adapters.transcripts.matching import LABEL, Standing, follow, next_facts
+from ledger.adapters.transcripts.publishing import publish
 from ledger.adapters.transcripts.reading import Entry, Input, open_input, read_entries
 from ledger.adapters.transcripts.report import ImportedRun, ImportInterrupted, ImportReport, Verdict, shown
 from ledger.adapters.transcripts.tools import Tools
 from ledger.application.ledger import Ledger
-from ledger.errors import GuardMoved, InvalidInput, NotFound, PositionConflict, Refused, RunNotFound
+from ledger.errors import GuardMoved, InvalidInput, NotFound, PositionConflict, RunNotFound
 from ledger.events import ConstraintAccepted, Event
 from ledger.record import Record
 from ledger.run.sources import SourceState
@@ -117,7 +117,7 @@ class _Import:
         try:
             if isinstance(entry.found, InvalidInput):
                 raise entry.found
-            run = _run_id(entry.found.id, f"{self._source.stem}-{entry.place}")
+            run = run_named(entry.found.id, f"{self._source.stem}-{entry.place}")
             facts = facts_of(
                 entry.found.messages,
                 run=run,
@@ -182,7 +182,9 @@ class _Import:
                 assert event.source is not None, "what is imported names its document"
                 id = event.source.stream
                 if id not in sources:
-                    sources[id] = self._publish(facts.documents[id])
+                    published = publish(self._ledger, facts.documents[id], self._actor)
+                    self._published += published.is_new
+                    sources[id] = published.state
                 event = relying(event, sources[id])
             events.append(event)
             blobs.extend(fact.blobs)
@@ -195,21 +197,6 @@ class _Import:
             blobs=blobs,
         )
         return stated.records
-
-    def _publish(self, document: Document) -> SourceState:
-        """Let a document's source publish what it says, unless it has ever published anything."""
-        handle = self._ledger.source(document.source, actor=self._actor)
-        state = handle.state
-        if state.revision is not None:
-            return state
-        try:
-            stated = handle.publish(document.revision, document.constraints)
-        except Refused:
-            # The source has owners who do not let us, or published otherwise meanwhile: what the run accepted
-            # is a fact all the same, only claimed.
-            return handle.state
-        self._published += not stated.repeated
-        return handle.state
 
     def _content(self, digest: str) -> str:
         try:
@@ -225,7 +212,12 @@ def _sources(facts: Facts) -> Iterator[str]:
             yield fact.event.source.stream
 
 
-def _run_id(given: str | None, place: str) -> str:
+def run_named(given: str | None, place: str) -> str:
+    """Return the id of the run that a transcript becomes: its own, or its place in the file.
+
+    Raises:
+        InvalidInput: no run can have that id.
+    """
     try:
         return _RUN_ID.validate_python(place if given is None else given)
     except ValidationError as error:

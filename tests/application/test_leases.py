@@ -216,48 +216,69 @@ def test_a_lease_that_was_cut_to_what_the_outside_remembers_is_not_begun_on_late
     assert len(sent) == 1
 
 
-# --- in real time -----------------------------------------------------------------------------------
+# --- by the thread that renews ------------------------------------------------------------------------
 
 
-def test_heartbeats_keep_the_lease_of_a_long_body(tmp_path: Any) -> None:
-    with open_ledger(tmp_path / "l.db") as ledger, open_ledger(tmp_path / "l.db") as other:
+def beats(ledger: Ledger) -> bool:
+    """Let what is under way be due now, and the thread look."""
+    heartbeats = ledger._shared.workshop.heartbeats
+    with heartbeats._changed:
+        for beat in heartbeats._beats:
+            beat.due = 0.0
+        heartbeats._changed.notify()
+    return True
+
+
+def renewing_in(ledger: Ledger) -> Any:
+    """Step into the renewals of a ledger."""
+    store: Any = Renewing(ledger._edge.store)
+    object.__setattr__(ledger._edge, "store", store)
+    return store
+
+
+def test_heartbeats_keep_the_lease_of_a_long_body(tmp_path: Any, clock: SetClock) -> None:
+    path = tmp_path / "l.db"
+    with open_ledger(path, clock=clock) as ledger, open_ledger(path, clock=clock) as other:
         ledger.open_run("r", goal="g")
 
         def slow(*, effect: CurrentEffect) -> str:
             first = effect.deadline
             assert first is not None
-            until(lambda: other._edge.now() > first + timedelta(seconds=0.2), "the first lease is over")
+            clock.tick(2000)
+            until(lambda: beats(ledger) and effect.deadline != first, "it is renewed")
+            clock.tick(2000)
+            assert clock.now > first
             with pytest.raises(EffectInFlight):
                 other.run("r").perform("slow", {}, slow)
             effect.check()
             return "done"
 
-        assert ledger.run("r").perform("slow", {}, slow, lease_seconds=1) == "done"
+        assert ledger.run("r").perform("slow", {}, slow, lease_seconds=3600) == "done"
 
 
-def test_a_lease_that_cannot_be_renewed_is_lost_when_it_ends() -> None:
-    with open_ledger(":memory:") as ledger:
+def test_a_lease_that_cannot_be_renewed_is_lost_when_it_ends(clock: SetClock) -> None:
+    with open_ledger(":memory:", clock=clock) as ledger:
         run = ledger.open_run("r", goal="g")
-        store: Any = Renewing(ledger._edge.store)
+        store = renewing_in(ledger)
         store.before = _down
-        object.__setattr__(ledger._edge, "store", store)
 
         def slow(*, effect: CurrentEffect) -> None:
-            until(lambda: effect.is_lost, "it is lost")
-            assert effect.deadline is not None
-            assert ledger._edge.now() >= effect.deadline
+            clock.tick(3599)
+            until(lambda: beats(ledger) and store.renewals > 1, "it was tried, and tried again")
+            assert not effect.is_lost
+            clock.tick(1)
+            until(lambda: beats(ledger) and effect.is_lost, "it is lost")
             effect.check()
 
         with pytest.raises(OutcomeUnknown) as unknown:
-            run.perform("slow", {}, slow, lease_seconds=1)
+            run.perform("slow", {}, slow, lease_seconds=3600)
         assert isinstance(unknown.value.__cause__, LeaseLost)
 
 
-def test_heartbeats_go_on_after_a_renewal_that_went_wrong() -> None:
-    with open_ledger(":memory:") as ledger:
+def test_heartbeats_go_on_after_a_renewal_that_went_wrong(clock: SetClock) -> None:
+    with open_ledger(":memory:", clock=clock) as ledger:
         run = ledger.open_run("r", goal="g")
-        store: Any = Renewing(ledger._edge.store)
-        object.__setattr__(ledger._edge, "store", store)
+        store = renewing_in(ledger)
         faults = [RuntimeError("a fault of the program")]
 
         def once() -> None:
@@ -268,24 +289,29 @@ def test_heartbeats_go_on_after_a_renewal_that_went_wrong() -> None:
 
         def slow(*, effect: CurrentEffect) -> str:
             first = effect.deadline
-            until(lambda: effect.deadline != first, "it is renewed")
+            clock.tick(10)
+            until(lambda: beats(ledger) and effect.deadline != first, "it is renewed")
             return "done"
 
-        assert run.perform("slow", {}, slow, lease_seconds=1) == "done"
+        assert run.perform("slow", {}, slow, lease_seconds=3600) == "done"
         assert not faults
 
 
 def test_a_thread_that_ended_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def due_soon(beat: Beat) -> None:
+        beat.due, beat.ends = beat.began + 0.02, beat.began + beat.seconds
+
+    monkeypatch.setattr(Beat, "__post_init__", due_soon)
     monkeypatch.setattr("ledger.application.heartbeats._IDLE_SECONDS", 0.01)
     with open_ledger(":memory:") as ledger:
         run = ledger.open_run("r", goal="g")
-        heartbeats = ledger._shared.workshop.heartbeats
+        heartbeats, store = ledger._shared.workshop.heartbeats, renewing_in(ledger)
         for number in range(3):
 
-            def slow(number: int, *, effect: CurrentEffect) -> int:
-                first = effect.deadline
-                until(lambda: effect.deadline != first, "it is renewed")
+            def slow(number: int) -> int:
+                until(lambda: store.renewals == number + 1, "it is renewed")
                 return number
 
-            assert run.perform("slow", {"number": number}, slow, lease_seconds=1) == number
+            assert run.perform("slow", {"number": number}, slow, lease_seconds=3600) == number
+            beats(ledger)  # there is nothing to wait for any more
             until(lambda: heartbeats._thread is None, "its thread has ended")

@@ -18,6 +18,7 @@ from tests.reference.words import first, page, table
 BARS = ("not_for_agents", "run_not_found", "superseded", "run_is_closed", "run_is_held", "not_supported")
 ERRORS = {
     **errors.RULES,
+    **errors.EFFECT_ERRORS,
     errors.RunNotFound.code: errors.RunNotFound,
     errors.Superseded.code: errors.Superseded,
 }

@@ -265,11 +265,12 @@ def ask() -> Steps[str]:
     fields: dict[str, Any] = {"method": "probe", "found": "unknown"}
     result = None
     if isinstance(answer, Happened):
-        fields |= {"found": "happened", "evidence": answer.evidence or "the probe found it"}
+        fields |= {"found": "happened", "evidence": _words(answer.evidence) or "the probe found it"}
         fields |= {"external_ref": answer.external_ref, "cost": answer.cost}
         result = answer.result
     elif isinstance(answer, NotHappened):
-        fields |= {"found": "did_not_happen", "evidence": answer.evidence or "the probe did not find it"}
+        words = _words(answer.evidence) or "the probe did not find it"
+        fields |= {"found": "did_not_happen", "evidence": words}
     elif isinstance(answer, Raised):
         said = said_by(answer.error)
         fields["evidence"] = f"the probe raised {said.type}: {said.message}"
@@ -279,9 +280,12 @@ def ask() -> Steps[str]:
         name = type(answer).__name__
         fields["evidence"] = f"the probe answered with a {name}: it answers Happened, NotHappened or None"
     stated = yield Report(c.ReconcileEffect, fields, result)
-    for record in stated.records:
-        if isinstance(record.event, e.EffectReconciled):
-            return record.event.found
+    events = [record.event for record in stated.records]
+    if any(isinstance(event, e.EffectDisputed) for event in events):
+        return "unknown"  # it contradicts what was settled
+    for event in events:
+        if isinstance(event, e.EffectReconciled):
+            return event.found
     history: EffectHistory | None = yield Look()
     return _KNOWN.get("" if history is None else history.status, "unknown")
 
@@ -291,15 +295,20 @@ _KNOWN = {"succeeded": "happened", "failed": "did_not_happen", "did_not_happen":
 
 def said_by(error: BaseException) -> ErrorSaid:
     """Put an exception into words that an event can hold."""
-    kind = type(error).__name__.encode("ascii", "backslashreplace").decode()[:200] or "unnamed"
+    kind = "".join(char if "!" <= char <= "~" else "_" for char in type(error).__name__)
+    return ErrorSaid(message=_words(error), type=kind[:200] or "unnamed")
+
+
+def _words(said: object) -> str:
+    """Return what something says of itself, as an event can hold it; empty where it says nothing."""
     try:
-        words = str(error)
+        words = "" if said is None else str(said)
     except Exception:  # noqa: BLE001  whatever its class raises
         words = "it cannot say what"
     words = words.encode("utf-8", "backslashreplace").decode()
     if len(words) > _LONGEST_WORDS:
         words = f"{words[:_LONGEST_WORDS]}… [{len(words)} characters in all]"
-    return ErrorSaid(message=words, type=kind)
+    return words if words.strip() else ""
 
 
 _LONGEST_WORDS = 4096

@@ -45,8 +45,11 @@ class Retry:
     def __post_init__(self) -> None:
         if type(self.max_attempts) is not int or self.max_attempts < 2:
             raise invalid("max_attempts", "a retry has at least 2 attempts; declare none for one")
-        if self.backoff < 0 or self.factor < 1 or self.longest < 0:
-            raise invalid("retry", "pauses are not negative, and do not become shorter")
+        for name, least in (("backoff", 0), ("factor", 1), ("longest", 0)):
+            given = getattr(self, name)
+            if type(given) not in (int, float) or not least <= given < float("inf"):
+                raise invalid(name, f"give a number from {least} on, not {given!r:.50}")
+        object.__setattr__(self, "on", several_errors(self.on, "on"))
 
     def pause(self, attempt: int) -> float:
         """Return how many seconds to wait after this attempt failed."""
@@ -106,7 +109,11 @@ class Tool:
         Raises:
             InvalidInput: they contradict each other, or have no effect.
         """
-        return check(replace(self, **declared))
+        found = _understood(declared)
+        becomes = found.get("recovery", self.recovery)
+        if becomes is not self.recovery:
+            _say_for_how_long(becomes, found)
+        return check(replace(self, **found))
 
 
 def is_async(function: object) -> bool:
@@ -126,6 +133,14 @@ def check(tool: Tool) -> Tool:
         if getattr(tool, name) is not None and tool.recovery not in recoveries:
             of = " and ".join(recovery.value for recovery in recoveries)
             raise invalid(name, f"it is of tools that are {of}; {tool.name!r} is {tool.recovery.value}")
+    if tool.recovery is Recovery.READ_ONLY:
+        for name in ("cost", "definite_errors", "retry"):
+            if getattr(tool, name):
+                raise invalid(
+                    name, f"{tool.name!r} only reads: it is asked once, and what it raises is raised"
+                )
+    if tool.retry is not None and not isinstance(tool.retry, Retry):
+        raise invalid("retry", f"give a Retry, not {tool.retry!r:.50}")
     if tool.recovery is Recovery.QUERYABLE and tool.probe is None:
         raise invalid("probe", f"{tool.name!r} is queryable: say how the outside is asked")
     for name in ("fresh_for", "settle_seconds", "dedupes_for"):
@@ -160,7 +175,7 @@ class Declared(TypedDict, total=False):
     """How often to try again after definite failures; None: not by itself."""
     cost: Amounts | None
     """What it will cost at most, by unit: set aside on the grants until the outcome is known."""
-    definite_errors: Sequence[type[BaseException]]
+    definite_errors: type[BaseException] | Sequence[type[BaseException]]
     """Exceptions after which it is sure that nothing happened; any other leaves that open."""
     lease_seconds: int
     """How long a worker may be silent before others may take over; 30 where it is not said."""
@@ -184,29 +199,39 @@ def declare(function: Function | None, *, name: str | None = None, **declared: U
         name = getattr(function, "__name__", None)
     if not isinstance(name, str) or not name or name == "<lambda>":
         raise invalid("name", "give the tool a name")
-    more: dict[str, Any] = dict(declared)
-    recovery = more.pop("recovery", None)
-    try:
-        chosen = Recovery.AT_MOST_ONCE if recovery is None else Recovery(recovery)
-    except ValueError:
-        known = ", ".join(one.value for one in Recovery)
-        raise invalid("recovery", f"one of {known}, not {recovery!r:.50}") from None
-    if chosen is Recovery.IDEMPOTENT and "dedupes_for" not in more:
-        raise invalid("dedupes_for", "say for how many seconds the outside remembers a key, None for ever")
-    errors = several_errors(more.pop("definite_errors", ()))
+    more = _understood(dict(declared))
+    chosen = more.setdefault("recovery", Recovery.AT_MOST_ONCE)
+    _say_for_how_long(chosen, more)
     found = Tool(
         name=name,
         function=function,
-        recovery=chosen,
-        classified=recovery is not None,
-        definite_errors=errors,
+        **{"classified": False, **more},
         description=(inspect.getdoc(function) or "") if inspect.isroutine(function) else "",
-        **more,
     )
     return check(found)
 
 
-def several_errors(given: object) -> tuple[type[BaseException], ...]:
+def _understood(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return declarations as a tool keeps them."""
+    found = dict(declared)
+    recovery = found.pop("recovery", None)
+    if recovery is not None:
+        try:
+            found |= {"recovery": Recovery(recovery), "classified": True}
+        except ValueError:
+            known = ", ".join(one.value for one in Recovery)
+            raise invalid("recovery", f"one of {known}, not {recovery!r:.50}") from None
+    if "definite_errors" in found:
+        found["definite_errors"] = several_errors(found["definite_errors"], "definite_errors")
+    return found
+
+
+def _say_for_how_long(recovery: Recovery, declared: Mapping[str, Any]) -> None:
+    if recovery is Recovery.IDEMPOTENT and "dedupes_for" not in declared:
+        raise invalid("dedupes_for", "say for how many seconds the outside remembers a key, None for ever")
+
+
+def several_errors(given: object, name: str) -> tuple[type[BaseException], ...]:
     """Take one class of exceptions, or several.
 
     Raises:
@@ -215,7 +240,7 @@ def several_errors(given: object) -> tuple[type[BaseException], ...]:
     errors = given if isinstance(given, tuple | list) else (given,)
     for error in errors:
         if not (isinstance(error, type) and issubclass(error, Exception)):
-            raise invalid("definite_errors", f"give classes of exceptions, not {error!r:.50}")
+            raise invalid(name, f"give classes of exceptions, not {error!r:.50}")
     return tuple(errors)
 
 

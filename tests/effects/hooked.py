@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ledger import Actor, Ledger, Tool
 from ledger.application.edge import Edge
+from ledger.errors import StoreBusy
 from ledger.stores.base import Append, Appended, FullStore
 from ledger.stores.opening import open_store
 from ledger.stores.stamps import Clock, system_clock
@@ -27,6 +29,7 @@ class Hooked:
         self._store = store
         self._before: list[tuple[frozenset[str], Hook]] = []
         self._after: list[tuple[frozenset[str], Hook]] = []
+        self.may_renew: Callable[[], bool] = lambda: True
 
     def before(self, names: frozenset[str], hook: Hook) -> None:
         self._before.append((names, hook))
@@ -40,6 +43,11 @@ class Hooked:
         appended = self._store.append(append)
         _call(self._after, names)
         return appended
+
+    def renew(self, *args: Any, **options: Any) -> datetime | None:
+        if not self.may_renew():
+            raise StoreBusy("this thread renews nothing")
+        return self._store.renew(*args, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

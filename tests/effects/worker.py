@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from ledger.errors import LedgerError
 from ledger.testing import Clock
 from tests.effects.deeds import DEEDS, before_each_call
 from tests.effects.hooked import CLAIM, OUTCOME, hooked
@@ -63,3 +66,52 @@ def perform_and_stop(
     if moment == STORED:
         store.after(OUTCOME, stop)
     reports.send(ledger.run(run).perform(tool, deed.args))
+
+
+def perform_at_once(
+    place: Path | str,
+    run: str,
+    recovery: str,
+    port: int,
+    threads: int,
+    wait_seconds: float,
+    begin: Barrier,
+    reports: Connection,
+) -> None:
+    """Let many threads perform one act at the same time; report before each call, and what each came to.
+
+    Every second one has the run to itself, the others share a handle and so speak together.
+    """
+    deed = DEEDS[recovery]
+    tool = deed.tool(port)
+    ledger, _ = hooked(place)
+    shared = ledger.run(run)
+    sending = threading.Lock()
+
+    def tell(report: object) -> None:
+        with sending:
+            reports.send(report)
+
+    def perform(number: int) -> None:
+        handle = shared if number % 2 else hooked(place)[0].run(run)
+        begin.wait()
+        tell("begins")
+        try:
+            tell(handle.perform(tool, deed.args, wait_seconds=wait_seconds))
+        except LedgerError as error:
+            tell(error)
+
+    workers = [threading.Thread(target=perform, args=(number,)) for number in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def drain(reports: Connection) -> list[Any]:
+    """Read all reports until the process ends."""
+    found: list[Any] = []
+    with suppress(EOFError, OSError):
+        while True:
+            found.append(reports.recv())
+    return found

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from ledger.adapters.cli.screen import Screen
     from ledger.application.ledger import Ledger
-    from ledger.application.settling import Unsettled
+    from ledger.application.listing import Unread
+    from ledger.application.settling import Reconciled, Unsettled
 
 HELP = """Ask the outside about every act of which nobody knows.
 
@@ -37,7 +38,7 @@ coroutine functions are run in one asyncio loop. What MODULE prints goes to stan
 
 \b
 Exit codes: 0 nothing is in doubt any more, 1 reports about an act contradict
-each other, 2 something is still unknown, 3 could not run.
+each other, or a run is altered, 2 something is still unknown, 3 could not run.
 Examples:
   intent-ledger reconcile
   intent-ledger reconcile --tools shop.tools
@@ -73,6 +74,7 @@ def reconcile(
     import sys
 
     from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.runs import exit_of, show_unread
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.tool_modules import awaited, declared_in
     from ledger.application.effect_listing import lease_now
@@ -80,12 +82,13 @@ def reconcile(
     screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
     answers: list[Answer] = []
+    unread: list[Unread] = []
     with contextlib.redirect_stdout(sys.stderr), asyncio.Runner() as runner:
         declared = declared_in(tools)
         with open_for_reading(settings, secrets=declared.secrets) as opened:
             for tool in declared.tools:
                 opened.register(awaited(tool, runner))
-            for answer in _answers(opened, run):
+            for answer in _answers(opened, run, unread):
                 answers.append(answer)
                 if not as_json:
                     _show(screen, answer)
@@ -93,18 +96,19 @@ def reconcile(
             known = {tool.name for tool in opened.tools}
     needs = sorted({a.one.effect.tool for a in answers if a.is_in_doubt} - known)
     if as_json:
-        screen.document(_document(answers, needs, now))
+        screen.document(_document(answers, unread, needs, now))
     else:
+        show_unread(screen, unread)
         _sum_up(screen, answers, needs)
-    raise typer.Exit(_code(answers))
+    raise typer.Exit(exit_of(unread) if unread else _code(answers))
 
 
-def _answers(opened: Ledger, run: str | None) -> Iterator[Answer]:
+def _answers(opened: Ledger, run: str | None, unread: list[Unread]) -> Iterator[Answer]:
     from ledger.adapters.cli.effect_view import find_out
     from ledger.application.effect_listing import as_time_makes_it, lease_now
 
     known = {tool.name for tool in opened.tools}
-    for told in opened.reconcile(run):
+    for told in _told(opened, run, unread):
         one = as_time_makes_it(opened, told.effect, told.run)
         because = told.because
         if because is not None:
@@ -115,20 +119,45 @@ def _answers(opened: Ledger, run: str | None) -> Iterator[Answer]:
         yield Answer(told.found, because, one)
 
 
+def _told(opened: Ledger, run: str | None, unread: list[Unread]) -> Iterator[Reconciled]:
+    """Ask about one run, or all; where one of them cannot be read, about the others, run by run."""
+    from ledger.application.effect_listing import UNREADABLE, list_unsettled
+
+    begun = False
+    try:
+        for told in opened.reconcile(run):
+            begun = True
+            yield told
+        return
+    except UNREADABLE:
+        if begun or run is not None:
+            raise
+    listed = list_unsettled(opened)
+    unread += listed.unread
+    for name in dict.fromkeys(one.run for one in listed.effects):
+        yield from opened.reconcile(name)
+
+
 def _code(answers: list[Answer]) -> Exit:
     if any(answer.one.status == "disputed" for answer in answers):
         return Exit.BAD_NEWS
     return Exit.CANNOT_TELL if any(answer.is_in_doubt for answer in answers) else Exit.FINE
 
 
-def _document(answers: list[Answer], needs: list[str], now: datetime) -> dict[str, Any]:
+def _document(answers: list[Answer], unread: list[Unread], needs: list[str], now: datetime) -> dict[str, Any]:
     from ledger.adapters.cli.effect_view import facts
+    from ledger.adapters.cli.runs import fault
 
     told = []
     for answer in answers:
         because = {} if answer.because is None else {"because": answer.because}
         told.append({"found": answer.found, **because, "effect": facts(answer.one, now)})
-    return {"answers": told, "in_doubt": sum(answer.is_in_doubt for answer in answers), "needs": needs}
+    return {
+        "answers": told,
+        "in_doubt": sum(answer.is_in_doubt for answer in answers),
+        "needs": needs,
+        "unread": [fault(one) for one in unread],
+    }
 
 
 _FOUND = {
@@ -165,8 +194,6 @@ def _sum_up(screen: Screen, answers: list[Answer], needs: list[str]) -> None:
     screen.line(f"{counted(len(answers), 'effect')}: {told}")
     if needs:
         names = ", ".join(map(quoted, needs))
-        screen.note(
-            f"to ask about these, name the module that declares their probes: {names} (--tools)"
-        )
+        screen.note(f"to ask about these, name the module that declares their probes: {names} (--tools)")
     if any(answer.is_in_doubt for answer in answers):
         screen.note("by hand: intent-ledger settle KEY --happened|--did-not --evidence TEXT --by human:NAME")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.settings import Settings
+    from ledger.application.effect_listing import Unsettleds
     from ledger.application.settling import Unsettled
     from ledger.gateway.tools import Tool
 
@@ -48,6 +49,7 @@ def tools(
     import sys
 
     from ledger.adapters.cli.opening import settings_of
+    from ledger.adapters.cli.runs import exit_of, fault, show_unread
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.tool_modules import declared_in
 
@@ -55,24 +57,27 @@ def tools(
     settings = settings_of(context, url=ledger, tenant=tenant)
     with contextlib.redirect_stdout(sys.stderr):
         declared = declared_in(module).tools
-    unsettled = _unsettled(settings, run, may_be_missing=bool(declared) and run is None)
+    unsettled, unread = _unsettled(settings, run, may_be_missing=bool(declared) and run is None)
     rows = _rows(declared, unsettled)
     if as_json:
-        screen.document({"tools": rows})
+        screen.document({"tools": rows, "unread": [fault(one) for one in unread]})
     else:
+        show_unread(screen, unread)
         _show(screen, rows)
+    if unread:
+        raise typer.Exit(exit_of(unread))
 
 
-def _unsettled(settings: Settings, run: str | None, *, may_be_missing: bool) -> Sequence[Unsettled]:
+def _unsettled(settings: Settings, run: str | None, *, may_be_missing: bool) -> Unsettleds:
     """Read what is unsettled; nothing where no ledger was named and there is none."""
     from ledger.adapters.cli.opening import open_for_reading, path_of
-    from ledger.application.effect_listing import list_unsettled
+    from ledger.application.effect_listing import Unsettleds, list_unsettled
 
     is_named = settings.url != type(settings).model_fields["url"].default
     if may_be_missing and not is_named and not path_of(settings).exists():
-        return ()
+        return Unsettleds([])
     with open_for_reading(settings) as opened:
-        return opened.effects(run) if run is not None else list_unsettled(opened).effects
+        return list_unsettled(opened, run)
 
 
 def _rows(declared: Iterable[Tool], unsettled: Iterable[Unsettled]) -> list[dict[str, Any]]:

@@ -126,7 +126,11 @@ def test_a_run_that_was_altered_is_named_and_the_others_are_listed(
     document = call("effects", "--unknown", "--ledger", acts, "--json").document
     assert keys(document) == [*REFUNDS, MAIL]
     assert [(run["run"], run["standing"]) for run in document["unread"]] == [("desk", "altered")]
-    assert call("effects", "desk", "--ledger", acts).code == 1
+    for verb in ("effects", "tools"):
+        assert call(verb, "desk", "--ledger", acts).code == 1
+    tools = call("tools", "--ledger", acts, "--json")
+    assert (tools.code, [row["tool"] for row in tools.document["tools"]]) == (1, ["mail", "refund"])
+    assert [run["run"] for run in tools.document["unread"]] == ["desk"]
 
 
 # --- all of a run ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 
 from ledger import open_ledger
 from tests.adapters.cli.acts import FAILED, LEAK, MAIL, ORDER, REFUNDS, begin_now
-from tests.adapters.cli.conftest import Call, Module
+from tests.adapters.cli.conftest import Alter, Call, Module
 
 ASYNC = """
 import asyncio
@@ -105,6 +105,23 @@ def test_only_one_run_is_asked_about(call: Call, acts: Path, shop: Path) -> None
         3,
         "run_not_found",
     )
+
+
+def test_behind_a_run_that_was_altered_the_others_are_asked_about(
+    call: Call, acts: Path, shop: Path, alter: Alter
+) -> None:
+    alter(acts, "UPDATE events SET hash = zeroblob(32) WHERE run = 'desk' AND position = 1")
+    answer = call("reconcile", "--tools", shop, "--ledger", acts, "--json")
+    assert answer.code == 1
+    assert found(answer.document)[:3] == [
+        (REFUNDS[0], "happened"),
+        (REFUNDS[1], "did_not_happen"),
+        (REFUNDS[2], "unknown"),
+    ]
+    assert [run["run"] for run in answer.document["unread"]] == ["desk"]
+    assert call("reconcile", "--ledger", acts).out.splitlines()[-2].startswith("desk: ALTERED: ")
+    alone = call("reconcile", "--run", "desk", "--ledger", acts, "--json")
+    assert (alone.code, alone.error["code"]) == (1, "chain_broken")
 
 
 def test_once_all_is_known_the_exit_code_is_0(call: Call, acts: Path, module: Module) -> None:

@@ -66,18 +66,21 @@ class Driver:
 
     async def run(self, steps: p.Steps[T]) -> T:
         """Perform all steps, and return what they come to."""
-        return await self._go_on(steps, _resumed(partial(next, steps)))
+        end = await self._go_on(steps, _resumed(partial(next, steps)))
+        assert isinstance(end, End)
+        value: T = end.value
+        return value
 
     async def until_call(self, steps: p.Steps[T]) -> p.Execute | End[T]:
         """Perform the steps up to the call, for who makes it elsewhere; `End` where there is none to make."""
-        step = _resumed(partial(next, steps))
-        while not isinstance(step, p.Execute | End):
-            step = await self._one(steps, step)
-        return step
+        return await self._go_on(steps, _resumed(partial(next, steps)), elsewhere=True)
 
     async def after_call(self, steps: p.Steps[T], end: p.Returned | p.Raised | p.NotBegun) -> T:
         """Perform the steps after a call that was made elsewhere."""
-        return await self._go_on(steps, _resumed(partial(steps.send, end)))
+        last = await self._go_on(steps, _resumed(partial(steps.send, end)))
+        assert isinstance(last, End)
+        value: T = last.value
+        return value
 
     @asynccontextmanager
     async def under_way(self, attempt: p.Attempt) -> AsyncIterator[CurrentEffect | None]:
@@ -94,9 +97,12 @@ class Driver:
         finally:
             self._doing.end()
 
-    async def _go_on(self, steps: p.Steps[T], step: p.Step | End[T]) -> T:
+    async def _go_on(
+        self, steps: p.Steps[T], step: p.Step | End[T], *, elsewhere: bool = False
+    ) -> p.Execute | End[T]:
+        """Perform steps to the end, or up to a call that is made elsewhere."""
         try:
-            while not isinstance(step, End):
+            while not isinstance(step, End) and not (elsewhere and isinstance(step, p.Execute)):
                 step = await self._one(steps, step)
         except Exception as error:
             if self._stops.first is not None:
@@ -104,8 +110,7 @@ class Driver:
                 self._stops.check()
             raise
         self._stops.check()
-        value: T = step.value
-        return value
+        return step
 
     async def _one(self, steps: p.Steps[T], step: p.Step) -> p.Step | End[T]:
         try:
@@ -218,7 +223,8 @@ class Driver:
         if is_async(function):
             return await _awaited(_ended(call))
         try:
-            end = await self._workers.call(partial(self._unless_lost, call), self._stops)
+            in_thread = partial(_ended, call) if attempt is None else partial(self._unless_lost, call)
+            end = await self._workers.call(in_thread, self._stops)
         except StoreUnavailable:
             if attempt is not None:
                 await self._give_back(attempt)

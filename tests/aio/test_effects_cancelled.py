@@ -15,7 +15,7 @@ import pytest
 from ledger import AsyncLedger, AsyncRun, Happened, Ledger, NotHappened, Retry
 from ledger.aio import workers
 from ledger.application.heartbeats import Beat
-from ledger.errors import EffectInFlight, LeaseLost, OutcomeUnknown, StoreUnavailable
+from ledger.errors import EffectInFlight, LeaseLost, LedgerError, OutcomeUnknown, StoreUnavailable
 from ledger.events import EffectFailed
 from ledger.gateway.current import CurrentEffect
 from ledger.stores.memory import MemoryStore
@@ -167,6 +167,33 @@ async def test_a_claim_refused_meanwhile_leaves_nothing(
         assert await stopped(way, call, moment) == []
     assert [name for name in await names(ledger, deed.run) if name != "effect.refused"] == before
     assert deed.done == [7]
+
+
+@each_way
+@pytest.mark.parametrize("step", [None, "another"])
+async def test_a_block_whose_act_was_done_is_cancelled_all_the_same(
+    ledger: AsyncLedger, held: Held, deed: Deed, way: str, step: str | None
+) -> None:
+    async with deed.run.effect("mail", {"to": "kim"}) as effect:
+        effect.succeed("sent")
+    went_on: list[str] = []
+
+    async def block() -> None:
+        try:
+            async with deed.run.effect("mail", {"to": "kim"}, step=step):
+                raise AssertionError("it was done before")
+        except LedgerError as error:
+            went_on.append(type(error).__name__)
+
+    async def moment(stop: Stop) -> None:
+        await until(held.begun.is_set)
+        stop()
+        await some_turns()
+        held.let_go()
+
+    with held.held():
+        assert await stopped(way, block, moment) == []
+    assert went_on == []
 
 
 @each_way

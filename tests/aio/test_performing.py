@@ -13,6 +13,7 @@ import anyio.from_thread
 import pytest
 
 from ledger import AsyncLedger, Happened, Ledger, NotHappened, Outcome, Retry, Tool, open_async_ledger
+from ledger.application.heartbeats import Beat
 from ledger.errors import (
     AlreadyDone,
     EffectFailed,
@@ -367,8 +368,6 @@ async def test_what_another_worker_holds_is_in_flight_and_found_out_later(
 async def test_an_effect_whose_lease_ended_before_the_call_is_not_begun(
     ledger: AsyncLedger, outside: Outside, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ledger.application.heartbeats import Beat
-
     run = await ledger.open_run("r", "goal")
     with monkeypatch.context() as patched:
         patched.setattr(Beat, "is_over", property(lambda beat: True))
@@ -379,6 +378,22 @@ async def test_an_effect_whose_lease_ended_before_the_call_is_not_begun(
                 outside.done.append((0, 0, "the block"))
     assert outside.done == []
     assert (await run.perform("pay", {"order": 7}, getattr(outside, kind))) == {"order": 7}
+
+
+async def test_a_probe_is_asked_although_the_lease_ended_during_the_call(
+    ledger: AsyncLedger, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await ledger.open_run("r", "goal")
+    outside.lost = True
+
+    def slow(order: int) -> Any:
+        monkeypatch.setattr(Beat, "is_over", property(lambda beat: True))
+        tick(ledger, 31)
+        return outside.plain(order)
+
+    options: Any = {"recovery": "queryable", "probe": outside.look}
+    assert await run.perform("pay", {"order": 7}, slow, **options) == {"order": 7}
+    assert len(outside.done) == 1
 
 
 async def test_an_outcome_is_said_until_it_is_stored(

@@ -70,7 +70,8 @@ class Outside:
             if said is not None:
                 more[name] = said
         more["function"] = self._watched(tool, tool.function, declared)
-        more["definite_errors"] = (*tool.definite_errors, RefusedOutside)
+        if declared.recovery is not Recovery.READ_ONLY:
+            more["definite_errors"] = (*tool.definite_errors, RefusedOutside)
         return tool.with_declared(**more)
 
     def _watched(self, tool: Tool, function: Function, declared: declarations.Tool) -> Function:
@@ -86,8 +87,7 @@ class Outside:
             except Exception as error:
                 if not reads:
                     raise
-                kind = RefusedOutside if isinstance(error, tool.definite_errors) else ReadFailed
-                raise kind(str(error)) from error
+                raise ReadFailed(str(error)) from error
             words = text_of(value.result if isinstance(value, Outcome) else value)
             if declared.failed(words):
                 raise RefusedOutside(words)

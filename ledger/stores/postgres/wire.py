@@ -68,11 +68,11 @@ def byte_strings(values: Sequence[bytes | None]) -> bytes:
 
 
 def _array(kind: int, values: Sequence[Value]) -> bytes:
-    pieces = [_ARRAY.pack(1, None in values, kind, len(values), 1)]
-    length = _LENGTH.pack
+    pieces: list[bytes] = [_ARRAY.pack(1, None in values, kind, len(values), 1)]
     for value in values:
         if value is None:
             pieces.append(_NULL)
         else:
-            pieces += length(len(value)), value
+            pieces.append(_LENGTH.pack(len(value)))
+            pieces.append(value)
     return b"".join(pieces)

@@ -44,6 +44,7 @@ class Beat:
     def __post_init__(self) -> None:
         self.due = self.began + self.seconds / 3
         self.ends = self.began + self.seconds
+        self.effect.ends_when(lambda: self.is_over)
 
     @property
     def is_over(self) -> bool:

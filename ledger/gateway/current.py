@@ -33,6 +33,11 @@ class CurrentEffect:
         self.last_progress: Any = None
         """What an earlier attempt reported last, as JSON values; None: nothing."""
         self._report: Callable[[Any], None] | None = None
+        self._is_over: Callable[[], bool] | None = None
+
+    def ends_when(self, is_over: Callable[[], bool]) -> None:
+        """Say what tells whether the lease has ended as far as this worker knows, without asking anybody."""
+        self._is_over = is_over
 
     def on_progress(self, report: Callable[[Any], None]) -> None:
         """Say what keeps the progress that is reported."""
@@ -55,11 +60,13 @@ class CurrentEffect:
         self.check()
 
     def check(self) -> None:
-        """Make sure that this worker still holds the effect.
+        """Make sure that this worker still holds the effect; it asks nobody and costs nothing.
 
         Raises:
-            LeaseLost: it does not.
+            LeaseLost: it does not, or its lease has ended without having been renewed.
         """
+        if self._is_over is not None and self._is_over():
+            self.is_lost = True
         if self.is_lost:
             raise LeaseLost(f"the lease of attempt {self.attempt} of {self.tool!r} ended", key=self.key)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 from ledger import Actor, Happened, NotHappened
 from ledger.application.edge import Edge
 from ledger.application.ledger import Ledger
-from ledger.errors import LeaseLost, OutcomeUnknown, StoreUnavailable
+from ledger.errors import EffectFailed, LeaseLost, OutcomeUnknown, StoreUnavailable
 from ledger.stores.memory import MemoryStore
 from ledger.testing import START, Clock
 from tests.effects.hooked import CLAIM, Hooked
+from tests.servers.waiting import until
 
 
 class Outside:
@@ -93,6 +95,29 @@ def test_a_key_that_was_forgotten_between_claim_and_body_is_not_sent() -> None:
         run.perform("act", {"n": 7}, outside.act, **declared)
     assert unknown.value.retry_after is None
     assert outside.acts == 1
+
+
+def test_a_body_stops_at_its_check_when_its_lease_has_ended_and_renewing_it_hangs() -> None:
+    """Nobody has told the worker: the store does not answer it, and answers others."""
+    store: Any = MemoryStore()
+    hanging: Any = Hooked(store)
+    released = threading.Event()
+    hanging.may_renew = released.wait
+    acts: list[int] = []
+
+    def act(n: int, *, effect: Any) -> None:
+        until(lambda: [one.status for one in other.effects("r")] == ["unknown"], "others see it lapsed")
+        effect.check()
+        acts.append(n)
+
+    cut_off, other = (Ledger(Edge(each, "default", Actor("service:tests"))) for each in (hanging, store))
+    run = cut_off.open_run("r", "goal")
+    try:
+        with pytest.raises(EffectFailed):
+            run.perform("act", {"n": 7}, act, lease_seconds=1, definite_errors=[LeaseLost])
+    finally:
+        released.set()
+    assert acts == []
 
 
 def once(hook: Any) -> Any:

@@ -20,7 +20,7 @@ from ledger.run.known import Status
 from ledger.testing import given
 from ledger.values import Ending, ErrorSaid, Payload, Recovery
 from tests.run import examples as x
-from tests.run.claiming import Run, begun, claim, key_of, looked_at, started, successor
+from tests.run.claiming import NO, Run, begun, claim, key_of, looked_at, started, successor
 
 BUDGET = {"EUR": Decimal(25)}
 FUNDED = given(x.opened(), x.granted(principal="service:test", budget=BUDGET))
@@ -90,6 +90,8 @@ def declared(records: Sequence[Record], key: str, until: Record) -> list[e.Effec
 
 def assert_nothing_began_twice_blindly(records: Sequence[Record], key: str) -> None:
     for start, doubtful in in_doubt(records, key):
+        assert isinstance(start.event, e.EffectStarted)
+        assert start.event.lease_until > start.at
         if not doubtful:
             continue
         tools = declared(records, key, start)[-len(doubtful) - 1 :]
@@ -97,9 +99,7 @@ def assert_nothing_began_twice_blindly(records: Sequence[Record], key: str) -> N
         for first, tool in zip(doubtful, tools, strict=False):
             if tool.dedupes_for is not None:
                 # The last moment at which this worker may send is one at which the outside remembers.
-                event = start.event
-                assert isinstance(event, e.EffectStarted)
-                assert (event.lease_until - first.at).total_seconds() <= tool.dedupes_for
+                assert (start.event.lease_until - first.at).total_seconds() <= tool.dedupes_for
 
 
 def assert_attempts_are_counted(records: Sequence[Record], key: str) -> None:
@@ -165,6 +165,18 @@ class Effects(RuleBasedStateMachine):
             return
         spent = cost if effect.reserved else None
         self.ask(c.ReportSuccess(attempt=effect.attempt, cost=spent, key=effect.key))
+
+    @rule(wait=st.sampled_from([30, 31, 45]))
+    def send_again(self, wait: float) -> None:
+        """Claim what the outside dedupes for a minute, as its lease lapses and it is soon forgotten."""
+        self.run = self.run.later(seconds=wait)
+        self.ask(claim(step="a", recovery=Recovery.IDEMPOTENT, dedupes_for=60, repeat_reason="on purpose"))
+
+    @rule()
+    def fail_the_last(self) -> None:
+        for effect in self.run.contract.effects:
+            if effect.attempt:
+                self.ask(c.ReportFailure(attempt=effect.attempt, error=NO, key=effect.key))
 
     @invariant()
     def contract_and_history_agree(self) -> None:

@@ -226,7 +226,7 @@ class AsyncLedger(Registered):
     ) -> EffectHistory:
         """Record what a person found out about an effect; as `Ledger.settle`."""
         known = await self.effect(key)
-        run = await self.run(known.started_in or known.run, actor=actor)
+        run = await self.run(await self._read(partial(self._ledger.answering_for, known)), actor=actor)
         said = {"evidence": evidence, "by": by, "result": result, "external_ref": external_ref}
         await run.settle(key, happened=happened, **said)
         return await self.effect(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any, Unpack, overload
 
 from ledger.application.edge import Edge
@@ -63,6 +64,10 @@ class Effects(Registered, ABC):
         """Return a handle on the present incarnation of a run."""
 
     @abstractmethod
+    def contract(self, run: str, at: int | datetime | None = None) -> Contract:
+        """Return the contract of a run."""
+
+    @abstractmethod
     def _contracts(self, run: str | None) -> Iterator[Contract]:
         """Read the contract of one run, or of all."""
 
@@ -116,7 +121,9 @@ class Effects(Registered, ABC):
         external_ref: str | None = None,
         actor: Actor | None = None,
     ) -> EffectHistory:
-        """Record what a person found out about an effect, in the run of its last attempt.
+        """Record what a person found out about an effect, in the run that answers for it now.
+
+        That is the run of its last attempt or, where that was restarted, the last of its successors.
 
         That it did not happen counts once its lease has ended; before, it is kept as evidence only.
 
@@ -138,8 +145,17 @@ class Effects(Registered, ABC):
         """
         known = known_effect(self._edge, key)
         said = {"evidence": evidence, "by": by, "result": result, "external_ref": external_ref}
-        self.run(known.started_in or known.run, actor=actor).settle(key, happened=happened, **said)
+        self.run(self.answering_for(known), actor=actor).settle(key, happened=happened, **said)
         return known_effect(self._edge, key)
+
+    def answering_for(self, known: EffectHistory) -> str:
+        """Return the run that answers for an effect: of its last attempt, or the last successor of that."""
+        run = known.started_in or known.run
+        closed = self.contract(run).closed
+        while closed is not None and closed.successor is not None:
+            run = closed.successor
+            closed = self.contract(run).closed
+        return run
 
 
 def _is_last(contract: Contract) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ledger.application.edge import Edge
 from ledger.application.rows import decoded
@@ -47,7 +47,7 @@ def _is_fresh(seen: ObservationRecorded, fresh_for: int | None, now: datetime) -
     if seen.observed_at is None:
         return False
     shortest = min(each for each in (fresh_for, seen.fresh_for) if each is not None)
-    return timedelta(0) <= now - seen.observed_at < timedelta(seconds=shortest)
+    return 0 <= (now - seen.observed_at).total_seconds() < shortest
 
 
 def _seen_before(event: ObservationRecorded, other: ObservationRecorded) -> bool:

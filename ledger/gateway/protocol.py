@@ -192,7 +192,9 @@ def _pause_after(act: Act, attempt: Attempt, error: Exception) -> Steps[float]:
     if isinstance(error, act.tool.definite_errors):
         stated = yield Report(c.ReportFailure, {**fields, "worker": act.claim.worker})
         # Sent again, a refusal says nothing of what was sent first: then it is still not known.
-        if stated.repeated or any(isinstance(record.event, e.EffectFailed) for record in stated.records):
+        if any(isinstance(record.event, e.EffectFailed) for record in stated.records):
+            found = "did_not_happen"
+        elif stated.repeated and (yield from _known()) == "did_not_happen":
             found = "did_not_happen"
     else:
         yield Report(c.ReportUnknown, {**fields, "because": "raised"})
@@ -286,6 +288,11 @@ def ask() -> Steps[str]:
     for event in events:
         if isinstance(event, e.EffectReconciled):
             return event.found
+    return (yield from _known())
+
+
+def _known() -> Steps[str]:
+    """Read what is known of the effect."""
     history: EffectHistory | None = yield Look()
     return _KNOWN.get("" if history is None else history.status, "unknown")
 

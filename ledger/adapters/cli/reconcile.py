@@ -38,7 +38,8 @@ coroutine functions are run in one asyncio loop. What MODULE prints goes to stan
 
 \b
 Exit codes: 0 nothing is in doubt any more, 1 reports about an act contradict
-each other, or a run is altered, 2 something is still unknown, 3 could not run.
+each other, or a run is altered, 2 something is still unknown, 3 could not
+run.
 Examples:
   intent-ledger reconcile
   intent-ledger reconcile --tools shop.tools

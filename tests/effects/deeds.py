@@ -17,7 +17,7 @@ from tests.outside.outside import Outside
 LEASE = 3600
 """Seconds: so long that no worker of a test loses one while it is alive, however busy the machine is."""
 SETTLE = 60
-DEDUPES = 2 * LEASE
+DEDUPES = 10 * LEASE
 FRESH = 2 * LEASE
 
 

@@ -17,6 +17,7 @@ from ledger.stores.stamps import Clock, system_clock
 
 CLAIM = frozenset({"effect.started"})
 OUTCOME = frozenset({"effect.succeeded", "observation.recorded"})
+EVIDENCE = frozenset({"effect.reconciled"})
 FAILURE = frozenset({"effect.failed"})
 
 Hook = Callable[[], object]

@@ -22,7 +22,7 @@ from ledger.testing import Clock
 from tests.effects import worker
 from tests.effects.deeds import DEDUPES, DEEDS, FRESH, LEASE, SETTLE, before_each_call
 from tests.effects.scene import A_PERSON, AGAIN, ASK_LATER, EXECUTES, IN_FLIGHT, TELLS, Scene
-from tests.effects.worker import ANSWERED, ARRIVED, BEFORE, CLAIMED, DONE, STORED
+from tests.effects.worker import ANSWERED, ARRIVED, ASKED, BEFORE, CLAIMED, DONE, STORED
 from tests.outside.manners import HELD, LATE
 from tests.outside.orders import advance, orders, remember
 from tests.outside.outside import Outside
@@ -84,6 +84,26 @@ RECONCILED = [
 ]
 
 
+# A second worker dies too: the first was killed as said, the second goes on after the first's lease, and for
+# `queryable` also after what was sent may have landed. Then a third performs it, at the same times as above.
+SECOND = [
+    ("queryable", CLAIMED, ASKED, EXECUTES, TELLS, TELLS, 1),
+    ("queryable", CLAIMED, BEFORE, EXECUTES, TELLS, TELLS, 1),
+    ("queryable", CLAIMED, CLAIMED, IN_FLIGHT, ASK_LATER, EXECUTES, 1),
+    ("queryable", CLAIMED, ARRIVED, IN_FLIGHT, ASK_LATER, TELLS, 1),
+    ("queryable", CLAIMED, DONE, IN_FLIGHT, TELLS, TELLS, 1),
+    ("queryable", CLAIMED, ANSWERED, IN_FLIGHT, TELLS, TELLS, 1),
+    ("queryable", CLAIMED, STORED, TELLS, TELLS, TELLS, 1),
+    ("queryable", ANSWERED, ASKED, TELLS, TELLS, TELLS, 1),
+    ("idempotent", CLAIMED, BEFORE, EXECUTES, TELLS, TELLS, 1),
+    ("idempotent", ANSWERED, BEFORE, EXECUTES, TELLS, TELLS, 1),
+    ("idempotent", ANSWERED, CLAIMED, IN_FLIGHT, EXECUTES, TELLS, 1),
+    ("idempotent", ANSWERED, DONE, IN_FLIGHT, AGAIN, EXECUTES, 1),
+    ("idempotent", ANSWERED, ANSWERED, IN_FLIGHT, EXECUTES, TELLS, 1),
+    ("idempotent", ANSWERED, STORED, TELLS, TELLS, TELLS, 1),
+]
+
+
 @contextmanager
 def scene(
     place: Path | str, outside: Callable[[str], Outside], recovery: str, moment: str, name: str = "matrix"
@@ -94,16 +114,24 @@ def scene(
     tool = before_each_call(deed.tool(server.port), lambda: calls.append("called"))
     with open_ledger(place, clock=clock, tools=[tool]) as ledger:
         ledger.open_run(run, "Do it once")
-        server.expect(*([HOLDS[moment]] if moment in HOLDS else []))
-        process, reports = worker.start(worker.perform_and_stop, place, run, recovery, server.port, moment)
-        if moment in HOLDS:
-            server.until_held()
-        else:
-            assert reports.recv() == moment
-        process.kill()
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
+        kill_a_worker(place, run, recovery, server, moment)
         yield Scene(ledger, run, clock, deed, server, calls)
+
+
+def kill_a_worker(
+    place: Path | str, run: str, recovery: str, server: Outside, moment: str, seconds: int = 0
+) -> None:
+    """Let a worker, whose clock shows so many seconds, perform the act of a recovery; kill it at a moment."""
+    server.expect(*([HOLDS[moment]] if moment in HOLDS else []))
+    arguments = (place, run, recovery, server.port, moment, seconds)
+    process, reports = worker.start(worker.perform_and_stop, *arguments)
+    if moment in HOLDS:
+        server.until_held()
+    else:
+        assert reports.recv() == moment
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
 
 
 def lands(there: Scene, moment: str) -> None:
@@ -139,6 +167,37 @@ def test_a_killed_worker_leaves_what_its_recovery_allows(
         assert there.acts() == acts
         assert there.outcomes() == (0 if found[-1] == A_PERSON else 1)
         assert not there.ledger.effects(there.run) or found[-1] == A_PERSON
+
+
+@pytest.mark.parametrize(
+    ("recovery", "first", "second", "at_once", "lapsed", "settled", "acts"),
+    SECOND,
+    ids=[f"{row[0]}, {row[1]}, {row[2]}" for row in SECOND],
+)
+def test_a_successor_that_is_killed_too_leaves_no_more(
+    place: Path | str,
+    outside: Callable[[str], Outside],
+    recovery: str,
+    first: str,
+    second: str,
+    at_once: str,
+    lapsed: str,
+    settled: str,
+    acts: int,
+) -> None:
+    with scene(place, outside, recovery, first, f"then {second}") as there:
+        begins = LEASE + SETTLE
+        kill_a_worker(place, there.run, recovery, there.server, second, begins)
+        found = []
+        for seconds in TIMES:
+            if seconds == TIMES[-1]:
+                lands(there, second)
+            there.at(begins + seconds)
+            found.append(there.perform())
+        assert found == [at_once, lapsed, settled]
+        assert there.acts() == acts
+        assert there.outcomes() == 1
+        assert there.ledger.effects(there.run) == []
 
 
 @pytest.mark.parametrize(

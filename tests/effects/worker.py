@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -16,9 +17,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ledger.errors import LedgerError
-from ledger.testing import Clock
+from ledger.testing import START, Clock
 from tests.effects.deeds import DEEDS, before_each_call
-from tests.effects.hooked import CLAIM, OUTCOME, hooked
+from tests.effects.hooked import CLAIM, EVIDENCE, OUTCOME, hooked
 
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(
@@ -26,6 +27,7 @@ CONTEXT.set_forkserver_preload(
 )
 
 BEFORE = "before anything is stored"
+ASKED = "asked, the answer is not stored"
 CLAIMED = "claimed, not called"
 ARRIVED = "called, not done yet"
 DONE = "done, not answered"
@@ -43,9 +45,12 @@ def start(target: Callable[..., None], *arguments: object) -> tuple[BaseProcess,
 
 
 def perform_and_stop(
-    place: Path | str, run: str, recovery: str, port: int, moment: str, reports: Connection
+    place: Path | str, run: str, recovery: str, port: int, moment: str, seconds: int, reports: Connection
 ) -> None:
-    """Perform the act of a recovery, and stop for ever at a moment; where an outside holds it, by itself."""
+    """Perform the act of a recovery, and stop for ever at a moment; where an outside holds it, by itself.
+
+    `seconds` is what its clock shows.
+    """
 
     def stop() -> NoReturn:
         reports.send(moment)
@@ -54,11 +59,13 @@ def perform_and_stop(
 
     deed = DEEDS[recovery]
     tool = deed.tool(port)
-    ledger, store = hooked(place, Clock())
+    ledger, store = hooked(place, Clock(START + timedelta(seconds=seconds)))
     if moment == BEFORE:
         store.before(CLAIM, stop)
         if recovery == "read_only":
             tool = before_each_call(tool, stop)
+    if moment == ASKED:
+        store.before(EVIDENCE, stop)
     if moment == CLAIMED:
         store.after(CLAIM, stop)
     if moment == ANSWERED:

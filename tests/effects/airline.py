@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -75,22 +75,14 @@ def deeds(path: Path) -> list[Deed]:
         ]
 
 
-def tools_of(path: Path, declared: Tools, *, done: Callable[[], object] | None = None) -> list[Tool]:
-    """Declare the tools that act on it; `done` is called when it has done a call, before it answers."""
-    return [_tool(path, name, one.recovery, done or _nothing) for name, one in declared.tools.items()]
+def tools_of(path: Path, declared: Tools) -> list[Tool]:
+    """Declare the tools that act on it."""
+    return [_tool(path, name, one.recovery) for name, one in declared.tools.items()]
 
 
-def _nothing() -> None:
-    """Stand by."""
-
-
-def _tool(path: Path, name: str, recovery: Recovery, done: Callable[[], object]) -> Tool:
+def _tool(path: Path, name: str, recovery: Recovery) -> Tool:
     def call(*, effect: CurrentEffect, **args: Any) -> str:
-        changes = recovery is not Recovery.READ_ONLY
-        words = _answer(path, effect.key, name, args, changes=changes)
-        if changes:
-            done()
-        return words
+        return _answer(path, effect.key, name, args, changes=recovery is not Recovery.READ_ONLY)
 
     def find(key: str, args: Mapping[str, Any]) -> Happened | NotHappened:
         known = [deed.words for deed in deeds(path) if deed.key == key]

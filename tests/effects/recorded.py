@@ -61,7 +61,8 @@ class Recorded:
         outside = self._folder / f"airline-{self._jobs}.db"
         airline.found(outside, [json.loads(self.lines[run])])
         said = self.meant(run) if repeats is None else repeats
-        return Job(place or self.place(), outside, self.lines[run], self.tools, run, said)
+        place = place or self.place()
+        return Job(place, outside, airline.tools_of, self.lines[run], self.tools, run, said)
 
     def calls(self, run: str) -> dict[int, Made]:
         """Read the calls of a run, by their number."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
+from functools import wraps
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from ledger import Ledger
+from ledger import Ledger, Recovery, Tool
 from ledger.adapters.transcripts import Repeat, ReplayedCall, ReplayReport, Tools, Wanted, replay_transcripts
+from ledger.adapters.transcripts.samples.hotel import Hotel
 from ledger.testing import START, Clock
-from tests.effects import airline
-from tests.effects.hooked import CLAIM, hooked
+from tests.effects.hooked import CLAIM, Hook, hooked
 from tests.effects.worker import ANSWERED, BEFORE, CLAIMED, CONTEXT, DONE, STORED
 
 CONTEXT.set_forkserver_preload(["tests.effects.replayer", "tests.effects.worker"])
@@ -31,7 +33,9 @@ class Job(NamedTuple):
     place: Path | str
     """Of the ledger."""
     outside: Path
-    """Record of the airline."""
+    """Record of what the calls act on."""
+    declare: Callable[[Path, Tools], list[Tool]]
+    """Declares the tools that act on it."""
     transcript: str
     """One line of a file."""
     tools: Tools
@@ -39,12 +43,34 @@ class Job(NamedTuple):
     repeats: Mapping[int, Repeat] = {}
 
 
-def replay(job: Job, ledger: Ledger, **more: Any) -> ReplayReport:
-    """Replay a recorded run."""
+def replay(job: Job, ledger: Ledger, *, done: Hook | None = None, **more: Any) -> ReplayReport:
+    """Replay a recorded run; `done` is called when the outside has done a call, before it answers."""
+    outside = job.declare(job.outside, job.tools)
+    if done is not None:
+        outside = [one if one.recovery is Recovery.READ_ONLY else _after(one, done) for one in outside]
     wanted = Wanted(only=(job.run,), repeats=job.repeats)
-    outside = airline.tools_of(job.outside, job.tools, done=more.pop("done", None))
-    lines = [job.transcript]
-    return replay_transcripts(ledger, lines, outside=outside, tools=job.tools, wanted=wanted, **more)
+    return replay_transcripts(
+        ledger, [job.transcript], outside=outside, tools=job.tools, wanted=wanted, **more
+    )
+
+
+def _after(tool: Tool, hook: Hook) -> Tool:
+    """Return the same tool, which calls a hook after its function."""
+    function = tool.function
+    assert function is not None
+
+    @wraps(function)
+    def hooked(**args: Any) -> Any:
+        value = function(**args)
+        hook()
+        return value
+
+    return replace(tool, function=hooked)
+
+
+def hotel_tools(books: Path, declared: Tools) -> list[Tool]:
+    """Declare the tools that act on the hotel of the samples."""
+    return Hotel(books).tools()
 
 
 def clock(number: int) -> Clock:

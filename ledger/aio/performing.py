@@ -302,3 +302,5 @@ async def block(driver: Driver, doing: Doing) -> AsyncIterator[Block]:
             else:
                 end = p.Returned(handle.outcome or Outcome())
     await driver.after_call(steps, end)
+    if isinstance(end, p.Raised):
+        raise end.error  # the outside has it, and the rest of the block was not done all the same

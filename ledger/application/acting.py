@@ -28,6 +28,7 @@ from ledger.errors import InvalidInput, NotFound, StoreError
 from ledger.events import EffectFailed, EffectReconciled, EffectStarted, EffectSucceeded
 from ledger.gateway import protocol as p
 from ledger.gateway.current import CurrentEffect
+from ledger.gateway.plain import bound
 from ledger.gateway.tools import Declared, Function, Tool, declare
 from ledger.run.claims import names_of
 from ledger.run.contract import Contract
@@ -257,7 +258,8 @@ class Doing:
 
     def called_with(self, effect: CurrentEffect) -> Mapping[str, Any]:
         """Return what to call the function with."""
-        values = self.workshop.secrets.bind(self.act.values)
+        lookup = self.workshop.secrets.lookup
+        values = self.act.values if lookup is None else bound(self.act.values, lookup)
         signature = self.act.tool.signature
         wants = signature is not None and signature.wants_effect
         return {**values, "effect": effect} if wants else values
@@ -341,12 +343,12 @@ def doing(
     signature = tool.signature
     if signature is None:
         raise invalid("tool", f"{tool.name!r} has no function here: register it with one")
-    bound = signature.bind(args)
-    secret = workshop.secrets.find(bound.plain)
+    given = signature.bind(args)
+    secret = workshop.secrets.find(given.plain)
     claim = build(
         c.ClaimEffect,
         about=tuple(asked.about),
-        args=bound.text,
+        args=given.text,
         dedupes_for=tool.dedupes_for,
         given=asked.key,
         lease_seconds=tool.lease_seconds,
@@ -371,9 +373,9 @@ def doing(
     names = names_of(contract, claim)
     act = p.Act(
         tool=tool,
-        key=observation_key(tool.name, bound.text, asked.occurrence) if reads else names.key,
-        args=bound.text,
-        values=bound.values,
+        key=_looked_at(tool, given.text, asked) if reads else names.key,
+        args=given.text,
+        values=given.values,
         claim=claim,
         is_fork=contract.fork_of is not None,
         once=asked.once,
@@ -382,6 +384,13 @@ def doing(
     )
     where = None if secret is None else f"{secret.path} ({secret.rule}): {secret.hint}"
     return Doing(workshop, contract.run, act, replace(context, about=claim.about, secret=where))
+
+
+def _looked_at(tool: Tool, args: str, asked: Asked) -> str:
+    """Name what a call looks at; what another model answers, or the same in another setting, is another."""
+    if asked.runtime is not None:
+        args = f"{args}\n{asked.runtime.model_dump_json(exclude_none=True)}"
+    return observation_key(tool.name, args, asked.occurrence)
 
 
 def asking(workshop: Workshop, run: str, context: Context, tool: Tool, known: EffectHistory) -> Doing:

@@ -55,6 +55,8 @@ class Edge:
     ids: Callable[[], str] = new_id
     pause: Callable[[int], None] = back_off
     """Called with the number of the lost race, from 0, before deciding again."""
+    wait: Callable[[float], None] = time.sleep
+    """Called with how many seconds a caller's thread is to wait: for others, or before another attempt."""
     tries: int = 64
     """How many lost races in a row are answered by deciding again."""
     opened_heads: set[str] = field(default_factory=set)

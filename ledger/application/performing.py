@@ -93,7 +93,7 @@ class Driver:
             return doing.see(self._look())
         if isinstance(step, p.Read):
             return doing.read(step.payload)
-        time.sleep(step.seconds)
+        doing.workshop.edge.wait(step.seconds)
         return None
 
     def _execute(self, attempt: p.Attempt) -> p.Returned | p.Raised | p.NotBegun:
@@ -142,7 +142,7 @@ class Driver:
                     raise
                 log.warning("a report is said again: %s", error)
                 again = error if isinstance(error, StoreUnavailable) else again
-            time.sleep(pause)
+            self._doing.workshop.edge.wait(pause)
             pause = min(pause * 2, 1.0)
         if self._doing.settles(stated):
             self._doing.settled()
@@ -216,6 +216,8 @@ def block(driver: Driver, doing: Doing) -> Iterator[Block]:
             else:
                 end = p.Returned(handle.outcome or Outcome())
     driver.after_call(steps, end)
+    if isinstance(end, p.Raised):
+        raise end.error  # the outside has it, and the rest of the block was not done all the same
 
 
 def refuse_async(tool: Any) -> None:

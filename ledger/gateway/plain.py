@@ -6,13 +6,16 @@ or one act two keys.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import fields, is_dataclass
 from typing import Any
 
-from pydantic import SecretBytes, SecretStr, TypeAdapter
+from pydantic import BaseModel, SecretBytes, SecretStr, TypeAdapter
 
 from ledger.canonical import MAX_DEPTH, Json, invalid
 from ledger.values import SecretRef
-from ledger.values.secrets import TAG, tag_secrets
+from ledger.values.secrets import TAG, Lookup, tag_secrets
 
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -104,3 +107,32 @@ def _left_out(complete: Json, declared: Json, path: str) -> str | None:
             if found is not None:
                 return found
     return None
+
+
+def bound(value: Any, lookup: Lookup) -> Any:
+    """Return a value with its references bound to a lookup, those in models and dataclasses too."""
+    if type(value) is SecretRef:
+        return value.bound_to(lookup)
+    if isinstance(value, dict):
+        changed = _changed(value, lookup)
+        return {**value, **changed} if changed else value
+    if isinstance(value, list | tuple):
+        items = [bound(item, lookup) for item in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return items if isinstance(value, list) else tuple(items)
+    if isinstance(value, BaseModel):
+        changed = _changed(value.__dict__, lookup)
+        return value.model_copy(update=changed) if changed else value
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = _changed({field.name: getattr(value, field.name) for field in fields(value)}, lookup)
+        if changed:
+            value = copy(value)
+            for name, item in changed.items():
+                object.__setattr__(value, name, item)
+    return value
+
+
+def _changed(items: Mapping[Any, Any], lookup: Lookup) -> dict[Any, Any]:
+    new = {name: bound(item, lookup) for name, item in items.items()}
+    return {name: item for name, item in new.items() if item is not items[name]}

@@ -185,8 +185,13 @@ CASES: dict[str, tuple[p.Act, Script, Callable[[Any], bool]]] = {
     "it refuses": (act(PLAIN), REFUSED, raised(EffectFailed, key=KEY, cause="ValueError: no such order")),
     "it refuses, as was told already": (
         act(PLAIN),
-        [*REFUSED[:2], (FAILURE, REPEATED)],
+        [*REFUSED[:2], (FAILURE, REPEATED), (p.Look, known("failed"))],
         raised(EffectFailed, key=KEY),
+    ),
+    "it refuses, as was told already, and nobody knows since": (
+        act(PLAIN),
+        [*REFUSED[:2], (FAILURE, REPEATED), (p.Look, known("unknown"))],
+        raised(OutcomeUnknown, key=KEY),
     ),
     "it refuses what was sent again": (
         act(SAME_KEY),

@@ -209,7 +209,7 @@ FUNCTIONS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_kind_of_function_is_checked(function: Any) -> None:
     bound = bind(function, order="17")
     assert bound.text == '{"amount":"1","order":17}'
@@ -288,7 +288,6 @@ def untyped(x: Any) -> None: ...
         ({"a": [{"$secret": "key"}]}, "args.x.a[0]"),
         ({"$secret": SecretRef("key")}, "args.x"),
     ],
-    ids=repr,
 )
 def test_what_is_no_json_is_refused_with_its_path(value: Any, path: str) -> None:
     refused(untyped, path, x=value)
@@ -322,7 +321,6 @@ def with_optional(token: SecretRef | None = None) -> None: ...
         (with_model, Held(token=SecretRef("key"))),
         (with_model, {"token": {"deep": SecretRef("key")}}),
     ],
-    ids=str,
 )
 def test_a_reference_is_written_by_its_name_wherever_it_stands(function: Any, token: Any) -> None:
     name = "x" if function is untyped else "token"
@@ -437,7 +435,7 @@ RESULTS: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("hint", "value"), RESULTS, ids=str)
+@pytest.mark.parametrize(("hint", "value"), RESULTS)
 def test_a_result_comes_back_as_the_type_that_was_declared(hint: Any, value: Any) -> None:
     signature = said(hint)
     stored = json.loads(json.dumps(signature.result_written(value)))

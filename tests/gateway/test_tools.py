@@ -75,7 +75,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "declared"), CONTRADICTIONS, ids=str)
+@pytest.mark.parametrize(("path", "declared"), CONTRADICTIONS)
 def test_a_declaration_that_contradicts_another_or_has_no_effect_is_refused(
     path: str, declared: dict[str, Any]
 ) -> None:
@@ -167,7 +167,6 @@ def test_a_recovery_that_is_said_of_a_tool_later_classifies_it() -> None:
         {"max_attempts": 2, "backoff": "1"},
         {"max_attempts": 2, "on": (3,)},
     ],
-    ids=str,
 )
 def test_a_retry_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from ledger import open_ledger
+from ledger.events import Parent, RunOpened
 from ledger.testing import Clock
 from tests.effects import worker
 from tests.effects.deeds import DEDUPES, DEEDS, FRESH, LEASE, SETTLE, before_each_call
@@ -60,6 +61,8 @@ MATRIX = [
     ("read_only", ANSWERED, EXECUTES, TELLS, TELLS, 2),
     ("read_only", STORED, TELLS, TELLS, TELLS, 1),
 ]
+
+LEFT = [row for row in MATRIX if row[0] != "read_only" and row[1] != BEFORE]
 
 # The same deaths, then `reconcile` at the same times, and what performing it comes to afterwards.
 # None: nothing is unsettled.
@@ -167,6 +170,34 @@ def test_a_killed_worker_leaves_what_its_recovery_allows(
         assert there.acts() == acts
         assert there.outcomes() == (0 if found[-1] == A_PERSON else 1)
         assert not there.ledger.effects(there.run) or found[-1] == A_PERSON
+
+
+@pytest.mark.parametrize(("recovery", "moment", "at_once", "lapsed", "settled", "acts"), **named(LEFT))
+def test_a_successor_run_meets_what_a_killed_worker_of_its_ancestor_left(
+    place: Path | str,
+    outside: Callable[[str], Outside],
+    recovery: str,
+    moment: str,
+    at_once: str,
+    lapsed: str,
+    settled: str,
+    acts: int,
+) -> None:
+    with scene(place, outside, recovery, moment, "inherited") as ancestor:
+        parent = Parent(position=1, relation="successor", root=ancestor.run, run=ancestor.run)
+        there = ancestor._replace(run=f"heir of {ancestor.run}")
+        opened = RunOpened(goal="Do it once", parent=parent)
+        there.ledger.import_events(there.run, [opened], expected=0)
+        found = []
+        for seconds in TIMES:
+            if seconds == TIMES[-1]:
+                lands(there, moment)
+            there.at(seconds)
+            found.append(there.perform())
+        assert found == [at_once, lapsed, settled]
+        assert ancestor.perform() == (TELLS if found[-1] == EXECUTES else found[-1])
+        assert there.acts() == acts
+        assert ancestor.outcomes() + there.outcomes() == (0 if found[-1] == A_PERSON else 1)
 
 
 @pytest.mark.parametrize(

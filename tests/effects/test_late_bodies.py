@@ -120,6 +120,30 @@ def test_a_body_stops_at_its_check_when_its_lease_has_ended_and_renewing_it_hang
     assert acts == []
 
 
+@pytest.mark.parametrize("checks", [True, False])
+def test_who_acts_after_another_took_over_is_stopped_by_its_check_or_disputed(checks: bool) -> None:
+    """Nobody can prevent what a worker does without looking whether it holds the effect still: it is told."""
+    clock = Clock()
+    outside = Outside(clock)
+    (one, two), _ = ledgers(clock, clock)
+    run = one.open_run("r", "goal")
+    other = two.run("r")
+    declared: Any = {"recovery": "queryable", "probe": outside.find, "settle_seconds": 0}
+
+    def act_late(n: int, *, effect: Any) -> int:
+        clock.tick(100)
+        assert other.perform("act", {"n": n}, outside.act, **declared) == n
+        if checks:
+            effect.progress()
+        clock.tick(100)  # the outside has forgotten the key
+        return outside.act(n, effect=effect)
+
+    assert run.perform("act", {"n": 7}, act_late, **declared) == 7
+    disputed = [each.status for each in one.effects("r", unknown=True)] == ["disputed"]
+    assert (outside.acts, disputed) == ((1, False) if checks else (2, True))
+    assert [record.name for record in one.log("r")].count("effect.disputed") == int(disputed)
+
+
 def once(hook: Any) -> Any:
     """Call a hook the first time only."""
     hooks = [hook]

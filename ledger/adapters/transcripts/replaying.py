@@ -27,6 +27,7 @@ from ledger.application.acts import Options
 from ledger.application.ledger import Ledger, shared_of
 from ledger.application.payloads import pack_content
 from ledger.application.runs import Run
+from ledger.application.sayings import several
 from ledger.canonical import canonical_text, invalid, load_text
 from ledger.errors import (
     EffectError,
@@ -64,6 +65,7 @@ class Wanted:
     """How long to wait at a call for another worker, or until nothing that was sent can still land."""
 
     def __post_init__(self) -> None:
+        several("only", self.only)
         if (self.run is not None or self.repeats) and len(self.only) != 1:
             raise invalid("only", "a run's id, and what is said of calls, is of one transcript: name it")
 

@@ -239,6 +239,11 @@ def _actor(actor: Actor) -> str:
     return f'"actor":{text}'
 
 
+# The first call sets up what all of pydantic's serialisers share, and lets other threads go on: if one then
+# forks, its child waits for that for ever. So it is made here, before there are any.
+_actor(Actor("service:ledger"))
+
+
 def _at(at: datetime) -> str:
     try:
         return f'"at":"{write_time(at)}"'

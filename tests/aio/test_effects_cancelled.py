@@ -14,6 +14,7 @@ import pytest
 
 from ledger import AsyncLedger, AsyncRun, Happened, Ledger, NotHappened, Retry
 from ledger.aio import workers
+from ledger.application.acting import Doing
 from ledger.application.heartbeats import Beat
 from ledger.errors import EffectInFlight, LeaseLost, LedgerError, OutcomeUnknown, StoreUnavailable
 from ledger.events import EffectFailed
@@ -221,6 +222,26 @@ async def test_a_claim_whose_answer_is_lost_meanwhile_begins_nothing(
     deed.free.set()
     assert await deed.perform("coroutine") == 7
     assert deed.done == [7]
+
+
+@each_kind
+async def test_an_act_that_is_cancelled_just_before_the_call_is_given_back(
+    ledger: AsyncLedger, deed: Deed, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Doing.begin
+
+    def cancelled(doing: Doing, attempt: Any) -> Any:
+        scope.cancel()
+        return begin(doing, attempt)
+
+    deed.free.set()
+    with monkeypatch.context() as patched, anyio.CancelScope() as scope:
+        patched.setattr(Doing, "begin", cancelled)
+        await deed.perform(kind)
+    assert not deed.entered.is_set()
+    assert ledger._shared.workshop.heartbeats._beats == set()
+    assert await names(ledger, deed.run) == GIVEN_BACK
+    assert await deed.perform(kind) == 7
 
 
 @each_way

@@ -34,12 +34,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
 from typing import Any, Final
 
 import httpx
 
 from ledger.canonical import invalid
+from ledger.gateway.current import current_effect
 
 CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 REFUSALS: Final = frozenset({400, 401, 403, 404, 405, 410, 412, 413, 415, 422})
@@ -71,8 +71,7 @@ def key_of_effect() -> str:
     Raises:
         LookupError: none is.
     """
-    key: str = import_module("ledger.gateway.current").current_effect().key
-    return key
+    return current_effect().key
 
 
 class IdempotentClient(httpx.Client):

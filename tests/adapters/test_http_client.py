@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextvars
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from types import ModuleType, SimpleNamespace
 from typing import Any, Protocol
 
 import anyio
@@ -25,6 +23,7 @@ from ledger.adapters.http_client import (
     Refusal,
 )
 from ledger.errors import InvalidInput
+from ledger.gateway.current import CurrentEffect, performing
 from tests.outside.manners import LOST, UNHEARD, Manner, done_but_answered, refused
 from tests.outside.orders import orders, remember
 from tests.outside.outside import Outside
@@ -106,12 +105,10 @@ def test_every_change_carries_the_key(call: Call, method: str) -> None:
     assert seen[0].headers["Idempotency-Key"] == KEY
 
 
-def test_the_key_is_that_of_the_effect_at_work(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
-    current = ModuleType("ledger.gateway.current")
-    current.__dict__["current_effect"] = lambda: SimpleNamespace(key="of-the-effect", attempt=1)
-    monkeypatch.setitem(sys.modules, "ledger.gateway.current", current)
+def test_the_key_is_that_of_the_effect_at_work(call: Call) -> None:
     seen, transport = answering()
-    call("POST", "http://shop.example/", transport=transport, key_of=None)
+    with performing(CurrentEffect("of-the-effect", 1, "place", None)):
+        call("POST", "http://shop.example/", transport=transport, key_of=None)
     assert seen[0].headers["Idempotency-Key"] == "of-the-effect"
 
 

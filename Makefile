@@ -7,11 +7,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := .ci/requirements.lock
 LOCKER := .venv-lock
+PEERS := .venv-peers
+PEERS_LOCK := .ci/peers.lock
+PEERS_IN := tests/benchmarks/peers/requirements.in
 PIP := -m pip --disable-pip-version-check --no-input --quiet
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-fast check lint types layers format bench lock clean
+.PHONY: help env demo test test-fast check lint types layers format bench bench-peers lock clean
 
 help: ## Show this text
 	@echo "Intent Ledger: an event-sourced ledger of agent runs."
@@ -56,19 +59,28 @@ format: env ## Format the code and repair what the linter can
 bench: env ## Measure the goals as ratios to raw drivers
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
-lock: ## Resolve pyproject.toml into the lock (UPGRADE=1 takes newer versions)
+bench-peers: env $(PEERS)/.locked ## Measure effects beside other libraries' steps (gets 250 MB of them)
+	@$(BIN)/python -m tests.benchmarks peers $(ARGS)
+
+# What is to be resolved, and where the answer stands.
+define resolve
+cp $(2) $(LOCKER)/lock
+$(LOCKER)/bin/uv pip compile $(1) --output-file $(LOCKER)/lock --quiet \
+	--universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+if grep -n '://' $(LOCKER)/lock; then echo "lock: an address slipped in, see above" >&2; exit 1; fi
+cmp -s $(LOCKER)/lock $(2) || cp $(LOCKER)/lock $(2)
+endef
+
+lock: ## Resolve what is needed into the locks (UPGRADE=1 takes newer versions)
 	@echo "lock: resolving for Python 3.11 and newer"
 	@$(PYTHON) -m venv $(LOCKER)
 	@$(LOCKER)/bin/python $(PIP) install 'uv>=0.9,<1'
-	@cp $(LOCK) $(LOCKER)/lock
-	@$(LOCKER)/bin/uv pip compile pyproject.toml --extra dev --output-file $(LOCKER)/lock --quiet \
-		--universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
-	@if grep -n '://' $(LOCKER)/lock; then echo "lock: an address slipped in, see above" >&2; exit 1; fi
-	@cmp -s $(LOCKER)/lock $(LOCK) || cp $(LOCKER)/lock $(LOCK)
+	@set -e; $(call resolve,pyproject.toml --extra dev,$(LOCK))
+	@set -e; $(call resolve,$(PEERS_IN),$(PEERS_LOCK))
 
 clean: ## Remove .venv, caches and build products
-	@rm -rf $(VENV) $(LOCKER) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
+	@rm -rf $(VENV) $(LOCKER) $(PEERS) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
 	@find ledger projections tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Two stamps: a changed lock makes the environment anew, so that nothing old stays in it; a changed
@@ -85,6 +97,12 @@ $(VENV)/.locked: $(LOCK)
 	@"$(PYTHON)" -m venv --clear $(VENV)
 	@echo "env: installing the locked packages (a minute on a slow line)"
 	@$(BIN)/python $(PIP) install --require-hashes --only-binary :all: -r $(LOCK)
+	@touch $@
+
+$(PEERS)/.locked: $(PEERS_LOCK)
+	@echo "bench-peers: creating $(PEERS), and installing the locked packages"
+	@"$(PYTHON)" -m venv --clear $(PEERS)
+	@$(PEERS)/bin/python $(PIP) install --require-hashes --only-binary :all: -r $(PEERS_LOCK)
 	@touch $@
 
 $(VENV)/.project: $(VENV)/.locked pyproject.toml

@@ -26,6 +26,7 @@ from tests.benchmarks import (
     replay,
 )
 from tests.benchmarks.measure import Result
+from tests.benchmarks.peers import measuring as peers
 from tests.benchmarks.server import HERE, NoServer, postgres
 
 EMBEDDED: dict[str, Callable[[Path], list[Result]]] = {
@@ -46,6 +47,7 @@ SERVED: dict[str, Callable[[str], list[Result]]] = {
     "postgres-effects": effects.measure_postgres,
     "postgres-footprint": postgres_footprint.measure,
     "following": following.measure,
+    "peers": peers.measure,
 }
 """On PostgreSQL, in an empty database."""
 
@@ -94,7 +96,9 @@ class Report:
             )
 
     def leave_out(self, names: list[str], reason: str) -> None:
-        self._document["left_out"] = dict.fromkeys(names, reason)
+        left_out = self._document.setdefault("left_out", {})
+        assert isinstance(left_out, dict)
+        left_out.update(dict.fromkeys(names, reason))
         for name in names:
             self.say(f"{name}: left out, {reason}")
 
@@ -122,6 +126,9 @@ def _served(names: list[str], report: Report) -> None:
             report.say(f"\nPostgreSQL {cluster.major}")
             for name in names:
                 report.add(SERVED[name](cluster.fresh_database()))
+        if "peers" in names:
+            for peer, reason in peers.absent().items():
+                report.leave_out([peer], reason)
     except NoServer as none:
         report.say("\nPostgreSQL")
         report.leave_out(names, str(none))

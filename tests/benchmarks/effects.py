@@ -26,9 +26,9 @@ _ASKED = 20
 def measure(folder: Path) -> list[Result]:
     """Measure an effect on SQLite, and what a settled key costs in a long run."""
     with open_ledger(folder / "effects.db", actor=ACTOR) as ledger:
-        claim, outcome = _rows(ledger)
+        claim, outcome = sample_rows(ledger)
         with closing(raw.create(folder / "raw-effects.db")) as connection:
-            theirs = _in_turns(raw.writer(connection, "a", claim), raw.writer(connection, "b", outcome))
+            theirs = in_turns(raw.writer(connection, "a", claim), raw.writer(connection, "b", outcome))
             return [_effect(ledger, theirs, claim, goal=">= 0.55"), _settled(ledger)]
 
 
@@ -36,8 +36,8 @@ def measure_postgres(url: str) -> list[Result]:
     """Measure an effect on PostgreSQL."""
     raw_postgres.create(url)
     with open_ledger(url, actor=ACTOR) as ledger, closing(raw_postgres.connect(url)) as connection:
-        claim, outcome = _rows(ledger)
-        theirs = _in_turns(
+        claim, outcome = sample_rows(ledger)
+        theirs = in_turns(
             raw_postgres.writer(connection, "a", [claim]), raw_postgres.writer(connection, "b", [outcome])
         )
         return [_effect(ledger, theirs, claim, goal=">= 0.7")]
@@ -47,8 +47,8 @@ def _effect(ledger: Ledger, theirs: Callable[[], object], row: Row, *, goal: str
     step = acts(ledger.open_run("effects", "goal"))
     return speed(
         "an effect, full path / two raw INSERTs",
-        lambda: seconds(_repeated(step, _TIMES)),
-        lambda: seconds(_repeated(theirs, _TIMES)),
+        lambda: seconds(repeated(step, _TIMES)),
+        lambda: seconds(repeated(theirs, _TIMES)),
         rounds=_ROUNDS,
         goal=goal,
         note=f"2 commits; a claim of {len(row.record)} bytes",
@@ -81,7 +81,7 @@ def _settled(ledger: Ledger) -> Result:
             found = run.perform("refund", {"order": next(numbers)}, _never, step="refund")
             assert found == {"status": "done"}
 
-        return seconds(_repeated(again, _ASKED))
+        return seconds(repeated(again, _ASKED))
 
     return compare(
         f"a settled key in a run of {_SETTLED:,} effects / of {_FEW}, time",
@@ -128,14 +128,16 @@ def _done(run: str, number: int) -> list[Event]:
     return [intended, started, EffectSucceeded(attempt=1, key=key, result=result)]
 
 
-def _rows(ledger: Ledger) -> tuple[Row, Row]:
+def sample_rows(ledger: Ledger) -> tuple[Row, Row]:
     """Return what one effect stores: its intention and its outcome, as rows of about 600 bytes."""
     acts(ledger.open_run("sample-effect", "goal"))()
     rows = stored_rows(ledger, "sample-effect", after=1)
     return rows[0], rows[-1]
 
 
-def _in_turns(*steps: Callable[[], object]) -> Callable[[], object]:
+def in_turns(*steps: Callable[[], object]) -> Callable[[], object]:
+    """Return a step that takes all of these."""
+
     def both() -> None:
         for step in steps:
             step()
@@ -143,7 +145,9 @@ def _in_turns(*steps: Callable[[], object]) -> Callable[[], object]:
     return both
 
 
-def _repeated(step: Callable[[], object], times: int) -> Callable[[], None]:
+def repeated(step: Callable[[], object], times: int) -> Callable[[], None]:
+    """Return what takes a step so many times."""
+
     def loop() -> None:
         for _ in range(times):
             step()

@@ -48,7 +48,7 @@ Exit codes:
     0  fine; verify: sound
     1  bad news: altered, refused in part, contradicted, or a setting breaks a
        promise
-    2  verify: cannot tell; reconcile, settle: still not known
+    2  verify: cannot tell; reconcile, replay, settle: still not known
     3  could not run: no such ledger or run, busy, newer
    64  the command line or a setting is malformed
 """

@@ -101,6 +101,7 @@ def replay(  # noqa: PLR0913, PLR0917 - each is an option of the command
     from ledger.adapters.cli.opening import open_for_reading, open_for_writing, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.tool_modules import awaited
+    from ledger.adapters.cli.words import counted
     from ledger.adapters.transcripts import Tools, Wanted, replay_transcripts
 
     # Looked at first: what is not there must not leave an empty ledger behind.
@@ -126,7 +127,7 @@ def replay(  # noqa: PLR0913, PLR0917 - each is an option of the command
                     told=telling.tell,
                 )
         except KeyboardInterrupt:
-            words = f"interrupted after {telling.calls:,} calls; the same replay again goes on there"
+            words = f"interrupted after {counted(telling.calls, 'call')}; the same replay again goes on there"
             screen.fail("interrupted", words, {"calls": telling.calls})
             raise typer.Exit(Exit.INTERRUPTED) from None
     if as_json:

@@ -231,6 +231,10 @@ class AsyncLedger(Registered):
         await run.settle(key, happened=happened, **said)
         return await self.effect(key)
 
+    async def answering_for(self, known: EffectHistory) -> str:
+        """Return the run that answers for an effect; as `Ledger.answering_for`."""
+        return await self._read(partial(self._ledger.answering_for, known))
+
     # --- reading ---------------------------------------------------------------------------------
 
     async def contract(self, run: str, at: int | datetime | None = None) -> Contract:

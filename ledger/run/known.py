@@ -170,7 +170,35 @@ class EffectHistory(Value):
 
     def is_denied_by_success(self, attempt: int) -> bool:
         """Tell whether the success of an attempt contradicts what was settled before it was told."""
-        return self.status in ("failed", "did_not_happen") or self.is_late(attempt)
+        return self.status in ("failed", "did_not_happen") or self.is_late(attempt) or self._again(attempt)
+
+    @property
+    def was_done_twice(self) -> bool:
+        """Tell whether two attempts that are two acts have both been told to have succeeded.
+
+        How often it happened no probe says, which only answers whether it did.
+        """
+        return any(
+            one.what == "succeeded" and not self._overruled(one) and self._again(one.attempt)
+            for one in self.told
+        )
+
+    def _again(self, attempt: int) -> bool:
+        """Tell whether the success of an attempt is that of another act than one that succeeded."""
+        return any(
+            is_late(self.recovery, self.since_attempt, max(one.attempt, attempt), min(one.attempt, attempt))
+            for one in self.told
+            if one.what == "succeeded" and one.attempt != attempt and not self._overruled(one)
+        )
+
+    def _overruled(self, told: Told) -> bool:
+        """Tell whether somebody found out afterwards that what was told had not happened."""
+        return any(
+            finding.found == "did_not_happen"
+            and finding.attempt >= told.attempt
+            and (finding.position > told.position if finding.run == told.run else finding.at > told.at)
+            for finding in self.findings
+        )
 
     def is_denied_by_failure(self, attempt: int) -> bool:
         """Tell whether the failure of an attempt contradicts that it was settled as a success."""

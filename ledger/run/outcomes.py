@@ -102,13 +102,16 @@ def reconcile(contract: Contract, command: ReconcileEffect, given: Given) -> Dec
     """Settle what was found out, where it is evidence already; else keep what was said.
 
     That the outside knows nothing of an act is evidence only once nothing that was sent can still land. A
-    person may say so once the lease has ended, on their own word.
+    person may say so once the lease has ended, on their own word. An act that two attempts have done is for a
+    person alone: that the outside has it says nothing of how often.
     """
     known = _known(given)
     if known is None:
         return not_open("effect", command.key)
     found = command.found
     if found == "did_not_happen" and not _is_evidence(known, command, given):
+        found = "unknown"
+    if known.status == "disputed" and known.was_done_twice and command.method != "person":
         found = "unknown"
     held = find(contract, command.key)
     # What is found out is so of all attempts, whichever of them this run and the lineage know of.

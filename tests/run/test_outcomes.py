@@ -275,6 +275,20 @@ def test_neither_side_settles_a_dispute_by_saying_the_same_again_and_finding_out
     assert (no.contract.effects, history(no).status, history(no).result) == ((), "did_not_happen", None)
 
 
+def test_what_was_done_twice_only_a_person_settles() -> None:
+    """A probe says whether the outside has it, and not how often."""
+    late = AGAIN.when(succeed(2)).after.when(succeed(1)).after
+    found_between = AGAIN.when(succeed(1)).after.when(find("happened")).after.when(succeed(2)).after
+    for twice in (late, found_between):
+        assert the_effect(twice).status == history(twice).status == "disputed"
+        assert history(twice).was_done_twice
+        asked = twice.when(find("happened", evidence="the outside lists it")).after
+        assert the_effect(asked).status == history(asked).status == "disputed"
+        settled = asked.when(find("happened", **PERSON)).after
+        assert history(settled).status == "succeeded"
+        assert settled.contract.effects == ()
+
+
 def test_a_person_who_says_the_same_once_more_about_what_became_doubtful_means_it() -> None:
     no = find("did_not_happen", **PERSON)
     disputed = ASKED.when(no).after.when(succeed()).after

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Part = Literal["projections", "seals"]
+Part = Literal["approvals", "projections", "seals"]
 Verdict = Literal["covered", "cannot occur", "comes with"]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from tests.cases.kind import Kind
+from tests.cases.kinds_of_acting import ACTING
 from tests.cases.kinds_of_reading import READING
 from tests.cases.kinds_of_writing import WRITING
 
-KINDS: Final[tuple[Kind, ...]] = (*WRITING, *READING)
+KINDS: Final[tuple[Kind, ...]] = (*WRITING, *READING, *ACTING)
 """Every kind once; a case stands in one of them."""

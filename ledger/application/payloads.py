@@ -36,7 +36,8 @@ def pack(value: Any, kind: str, *, path: str = "value") -> Packed:
     text = canonical_text(value, path=path)
     content = text.encode()
     if len(content) <= INLINE_BYTES:
-        return Packed(Payload(json_text=text))
+        # Checking it would read the text that was just written.
+        return Packed(Payload.unchecked({"digest": None, "json_text": text, "size": None, "type": None}))
     return pack_content(content, kind)
 
 

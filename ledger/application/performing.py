@@ -107,17 +107,9 @@ class Driver:
             except Exception as error:  # noqa: BLE001  what it means is for the protocol to say
                 return p.Raised(error)
 
-    @contextmanager
-    def under_way(self, attempt: p.Attempt) -> Iterator[CurrentEffect | None]:
-        """Keep the lease alive; None where it has ended already."""
-        doing = self._doing
-        effect = doing.begin(attempt)
-        if effect is not None:
-            effect.on_progress(doing.progress)
-        try:
-            yield effect
-        finally:
-            doing.end()
+    def under_way(self, attempt: p.Attempt) -> UnderWay:
+        """Keep the lease alive, within `with`."""
+        return UnderWay(self._doing, attempt)
 
     def _ask(self) -> Any:
         probe = self._doing.act.tool.probe
@@ -147,6 +139,30 @@ class Driver:
         if self._doing.settles(stated):
             self._doing.settled()
         return stated
+
+
+class UnderWay:
+    """Keeps a lease alive, for `with`, which gives the effect; None where it has ended already."""
+
+    __slots__ = ("_attempt", "_doing")
+
+    def __init__(self, doing: Doing, attempt: p.Attempt) -> None:
+        self._doing = doing
+        self._attempt = attempt
+
+    def __enter__(self) -> CurrentEffect | None:
+        doing = self._doing
+        try:
+            effect = doing.begin(self._attempt)
+            if effect is not None:
+                effect.on_progress(doing.progress)
+        except BaseException:
+            doing.end()  # an interrupt in here must not leave it renewed for ever
+            raise
+        return effect
+
+    def __exit__(self, *raised: object) -> None:
+        self._doing.end()
 
 
 class Block:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
@@ -87,11 +86,18 @@ def current_effect() -> CurrentEffect:
         raise LookupError("no effect is being performed here: call this inside of a tool") from None
 
 
-@contextmanager
-def performing(effect: CurrentEffect) -> Iterator[None]:
-    """Let an effect be the current one."""
-    token = _current.set(effect)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+class performing:
+    """Let an effect be the current one, for `with`."""
+
+    # No generator: that costs more than what it does here.
+
+    __slots__ = ("_effect", "_token")
+
+    def __init__(self, effect: CurrentEffect) -> None:
+        self._effect = effect
+
+    def __enter__(self) -> None:
+        self._token = _current.set(self._effect)
+
+    def __exit__(self, *raised: object) -> None:
+        _current.reset(self._token)

@@ -18,6 +18,9 @@ from ledger.errors import InvalidInput
 from ledger.gateway.answers import Outcome
 from ledger.gateway.plain import checked_in_full, written_in_full
 from ledger.values import explain, tag_secrets, untag_secrets
+from ledger.values.secrets import TAG
+
+_TAGGED = f'"{TAG}":'
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class Signature:
             if adapter is not None:
                 values[name], json[name] = _checked(adapter, values[name], f"args.{name}")
         text = canonical_text(json, path="args")
-        return Bound(values, text, untag_secrets(json))
+        return Bound(values, text, untag_secrets(json) if _TAGGED in text else json)
 
     def result_written(self, value: Any) -> Any:
         """Write a result as JSON, as its declared type does; as it is where none is declared.

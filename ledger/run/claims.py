@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from ledger.codec import act_digest
@@ -37,12 +38,24 @@ class Names(NamedTuple):
 
 def names_of(contract: Contract, command: ClaimEffect) -> Names:
     """Compute key and act of what is claimed."""
-    tenant, root = contract.tenant, contract.root
-    act = act_key(tenant, root, command.tool, command.args)
-    if command.given is not None:
-        return Names(given_key(tenant, root, command.given), act)
-    key = effect_key(tenant, root, command.step, command.tool, command.occurrence, command.args)
-    return Names(key, act)
+    given, step, occurrence = command.given, command.step, command.occurrence
+    return _names(contract.tenant, contract.root, command.tool, command.args, given, step, occurrence)
+
+
+@lru_cache(maxsize=8)  # who claims computes them, and so does each try at deciding
+def _names(
+    tenant: str,
+    root: str,
+    tool: str,
+    args: str,
+    given: str | None,
+    step: str | None,
+    occurrence: str | None,
+) -> Names:
+    act = act_key(tenant, root, tool, args)
+    if given is not None:
+        return Names(given_key(tenant, root, given), act)
+    return Names(effect_key(tenant, root, step, tool, occurrence, args), act)
 
 
 def to_look_up(contract: Contract, command: ClaimEffect) -> bool:

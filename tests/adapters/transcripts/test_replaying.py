@@ -299,6 +299,21 @@ def test_a_repeat_stops_it_and_names_the_first_until_somebody_says_that_it_is_me
     assert only(replay(ledger, shop, twice)).verdict == "replayed"
 
 
+def test_what_was_said_of_a_repeat_is_remembered_where_its_call_has_to_be_made_again(
+    ledger: Ledger, shop: Shop, clock: Clock
+) -> None:
+    pays = [calls("pay", PAY), answers("paid")]
+    twice = chat(*pays, *pays)
+    assert only(replay(ledger, shop, twice)).code == "possible_repeat"
+    shop.raises("pay", OSError("line cut"))
+    said = {2: Repeat(reason="two orders")}
+    assert only(replay(ledger, shop, twice, only=["c1"], repeats=said)).code == "outcome_unknown"
+    shop.says("pay", "paid")
+    clock.tick(61)
+    row = only(replay(ledger, shop, twice))
+    assert (row.verdict, [call.before for call in row.calls]) == ("replayed", [True, False])
+
+
 def test_a_call_of_which_nobody_knows_stops_it_until_a_person_settles_it(ledger: Ledger, shop: Shop) -> None:
     shop.raises("mail", OSError("line cut"))
     mailed = chat(calls("mail"), answers("sent"), calls("pay", PAY), answers("paid"))

@@ -51,7 +51,7 @@ def fields(kind: type) -> list[Field]:
     for base in reversed(kind.__mro__):
         if base not in (Value, BaseModel, object, tuple) and base.__module__.startswith("ledger."):
             stated = _stated(base)
-            said.update(_kinds(stated.body))
+            said.update(stated_kinds(stated.body))
             words.update(with_words(stated.body))
     return [
         Field(name, said[name], default, words.get(name, "")) for name, default in _defaults(kind).items()
@@ -82,7 +82,8 @@ def _stated(kind: type) -> ast.ClassDef:
     return stated
 
 
-def _kinds(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+def stated_kinds(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Read the annotations of assignments, as the source writes them."""
     for statement in body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             yield statement.target.id, ast.unparse(statement.annotation)
@@ -144,4 +145,6 @@ def shown(default: object) -> str:
         return f"{type(default).__name__}.{default.name}"
     if isinstance(default, str):
         return f'"{default}"'
+    if isinstance(default, tuple) and default:
+        return f"({', '.join(map(shown, default))}{',' if len(default) == 1 else ''})"
     return getattr(default, "__name__", None) or repr(default)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.reference.commands import commands_page
 from tests.reference.contract import contract_page
+from tests.reference.effects import effects_page
 from tests.reference.events import events_page
 from tests.reference.library import library_page
 
@@ -15,6 +16,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "contract.md": contract_page,
+    "effects.md": effects_page,
     "events.md": events_page,
     "library.md": library_page,
 }

@@ -80,9 +80,13 @@ def called(name: str, function: Callable[..., Any], heading: str, answer: str | 
 def signature_of(name: str, function: Callable[..., Any], answer: str | None = None) -> str:
     """Write a signature as its source does, on one line where it fits."""
     parts: list[str] = []
+    by_place = False
     for one in inspect.signature(function).parameters.values():
         if one.name in ("self", "cls"):
             continue
+        if by_place and one.kind is not one.POSITIONAL_ONLY:
+            parts.append("/")
+        by_place = one.kind is one.POSITIONAL_ONLY
         if one.kind is one.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
         parts.append(_parameter(one))

@@ -36,6 +36,7 @@ from ledger.run.history import EffectHistory
 from ledger.run.keys import observation_key
 from ledger.secrets import Secrets
 from ledger.stores import forks
+from ledger.stores.base import Blob
 from ledger.values import Payload, Recovery, Runtime, untag_secrets
 
 log = logging.getLogger("ledger")
@@ -148,10 +149,9 @@ class Doing:
             fields["error"] = said.with_fields({"message": secrets.redact_text(said.message)})
         if "evidence" in fields:
             fields["evidence"] = secrets.redact_text(fields["evidence"])
-        packed = Packed(Payload(json_text="null"))
+        blobs: tuple[Blob, ...] = ()
         if report.result is not None or report.name == "value":
-            packed = self.packed(report.result)
-            fields[report.name] = packed.payload
+            fields[report.name], blobs = self.packed(report.result)
         if report.kind is c.RecordObservation:
             fields |= {
                 "args_digest": hashlib.sha256(self.act.args.encode()).hexdigest(),
@@ -160,7 +160,7 @@ class Doing:
             }
         else:
             fields["key"] = self.act.key
-        context = replace(self.context, blobs=packed.blobs, checked=False, secret=None)
+        context = replace(self.context, blobs=blobs, checked=False, secret=None)
         return _built(report.kind, fields), context
 
     def packed(self, value: Any) -> Packed:
@@ -382,8 +382,10 @@ def doing(
         patience=asked.wait_seconds,
         runtime=asked.runtime,
     )
-    where = None if secret is None else f"{secret.path} ({secret.rule}): {secret.hint}"
-    return Doing(workshop, contract.run, act, replace(context, about=claim.about, secret=where))
+    if secret is not None or claim.about:
+        where = None if secret is None else f"{secret.path} ({secret.rule}): {secret.hint}"
+        context = replace(context, about=claim.about, secret=where)
+    return Doing(workshop, contract.run, act, context)
 
 
 def _looked_at(tool: Tool, args: str, asked: Asked) -> str:

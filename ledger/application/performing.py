@@ -242,6 +242,8 @@ def refuse_async(tool: Any) -> None:
     Raises:
         InvalidInput: the tool, or its probe, is a coroutine function.
     """
+    if not tool.is_async:
+        return
     for name, function in (("function", tool.function), ("probe", tool.probe)):
         if function is not None and is_async(function):
             raise invalid(

@@ -93,7 +93,7 @@ class Tool:
             raise TypeError(f"the tool {self.name!r} has no function")
         return self.function(*given, **named)
 
-    @property
+    @cached_property
     def is_async(self) -> bool:
         """Tell whether the function, or its probe, is a coroutine function."""
         return any(is_async(one) for one in (self.function, self.probe) if one is not None)

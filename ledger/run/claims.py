@@ -86,7 +86,7 @@ def claim(contract: Contract, command: ClaimEffect, given: Given) -> Decision:
                 run=known.run,
             )
         if known.status == "succeeded":
-            return stands_in(contract, known.run, known.position)
+            return _once_more(asked, known) or stands_in(contract, known.run, known.position)
     if contract.fork_of is not None:
         reason = f"{contract.run!r} is a fork of {contract.fork_of!r}: it reads results and performs nothing"
         return _refused(asked, "effects_disabled", reason)
@@ -147,6 +147,28 @@ def _unsettled(asked: _Asked, known: EffectHistory) -> Refusal | None:
     if known.status == "pending" and not known.witnessed:
         return _nobody_knows(asked, known, now)
     return None
+
+
+def _once_more(asked: _Asked, known: EffectHistory) -> Refusal | None:
+    """Refuse to do once more, under its own key, what was done: that would tell the first one's result.
+
+    The same call made again, of what was a repeat already, is told its result.
+    """
+    command = asked.command
+    if command.repeat_reason is None and command.undone_by is None:
+        return None
+    if known.repeat_reason is not None or known.undone_by is not None:
+        return None
+    return _refused(
+        asked,
+        "possible_repeat",
+        f"the act was done in this very step, at position {known.position} of {known.run!r}: to be done once "
+        "more it needs an occurrence of its own",
+        _place_in(asked, known),
+        key=known.key,
+        run=known.run,
+        status=known.status,
+    )
 
 
 def _in_flight(asked: _Asked, known: EffectHistory, now: datetime) -> Refusal:
@@ -215,8 +237,8 @@ def _off_plan(asked: _Asked) -> Refusal | None:
     for step in plan.steps:
         if step.name == command.step and step.tool in (None, command.tool):
             return None
-    told = "no step" if command.step is None else f"step {command.step!r} with {command.tool!r}"
-    reason = f"the plan of position {plan.position} does not hold {told}"
+    told = "names no step" if command.step is None else f"is of step {command.step!r} with {command.tool!r}"
+    reason = f"the plan of position {plan.position} does not hold this act, which {told}"
     return _refused(asked, "off_plan", reason, plan.position)
 
 

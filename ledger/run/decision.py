@@ -158,14 +158,23 @@ def acting(actor: Actor) -> str:
 
 
 def not_for_agents(command: Command, given: Given) -> Refusal | None:
-    """Refuse an agent what is for people and services only."""
-    if not forbidden_to_agents(command) or not is_agent(given.actor):
+    """Refuse an agent what is for people and services only: who writes, or who is said to have decided."""
+    if not forbidden_to_agents(command):
+        return None
+    who = given.actor.id if is_agent(given.actor) else _agent_named(command)
+    if who is None:
         return None
     return Refusal(
         "not_for_agents",
-        f"{command.name} is for people and services, not for {given.actor.id}",
-        evidence={"command": command.name, "actor": given.actor.id},
+        f"{command.name} is for people and services, not for {who}",
+        evidence={"command": command.name, "actor": who},
     )
+
+
+def _agent_named(command: Command) -> str | None:
+    """Return the agent in whose name a command is given."""
+    named = (command.__dict__.get(name) for name in ("by", "granted_by"))
+    return next((one for one in named if one is not None and one.startswith("agent:")), None)
 
 
 def not_open(kind: str, id: str) -> Refusal:

@@ -207,10 +207,12 @@ def inherited(contract: Contract, effects: tuple[InheritedEffect, ...], record: 
 
 
 def _settled(contract: Contract, key: str, cost: Amounts, *, happened: bool) -> Changes:
-    """Take the effect out, give back what was set aside, and count what it cost."""
+    """Take the effect out, give back what was set aside, and count what it cost: as declared unless told."""
     old = find(contract, key)
     if old is None:
         return {}
+    if happened and cost is None:
+        cost = old.reserved
     return {
         "approvals": done(contract.approvals, key) if happened else contract.approvals,
         "effects": replaced(contract.effects, old, None),

@@ -65,6 +65,7 @@ def _intended(old: EffectHistory | None, event: EffectIntended, record: Record) 
         "occurrence": event.occurrence,
         "position": record.position,
         "recovery": event.recovery,
+        "repeat_reason": event.repeat_reason,
         "run": record.run,
         "settle_seconds": event.settle_seconds,
         "status": "pending",

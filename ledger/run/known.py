@@ -95,6 +95,8 @@ class EffectHistory(Value):
     position: Position
     """Position in `run` of the event that made its status."""
     recovery: Recovery
+    repeat_reason: Text | None = None
+    """Why it was done although the same act had been done before."""
     result: Payload | None = None
     run: RunId
     """Run of the event that made its status."""

@@ -130,7 +130,8 @@ def test_an_intended_effect_reserves_on_the_grants_it_draws_on() -> None:
     ("outcome", "spent"),
     [
         (e.EffectSucceeded(key=x.ONE, attempt=1, cost=COST), COST),
-        (e.EffectSucceeded(key=x.ONE, attempt=1), None),
+        (e.EffectSucceeded(key=x.ONE, attempt=1), x.EUR_10),
+        (e.EffectSucceeded(key=x.ONE, attempt=1, cost={}), None),
         (e.EffectFailed(key=x.ONE, attempt=1, cost=COST, error=ErrorSaid(message="no", type="No")), COST),
         (
             e.EffectReconciled(

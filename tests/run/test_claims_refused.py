@@ -272,6 +272,17 @@ def test_two_occurrences_are_meant_to_be_two_and_a_reason_makes_a_repeat_one() -
     assert started(again) is not None
 
 
+def test_what_was_done_in_this_very_step_is_not_done_once_more_for_a_reason() -> None:
+    """Its key is the same, so the first one's result would be told as that of the second."""
+    done = begun(OPEN).when(succeed()).after
+    for more in ({"repeat_reason": "the customer asked twice"}, {"undone_by": x.ONE}):
+        assert refused_by(done.when(claim(**more)))[0] == "possible_repeat"
+    again = claim(step="again", repeat_reason="asked")
+    repeated = begun(done, again).when(succeed(key=key_of(OPEN, again))).after
+    # The call that was a repeat, made again after a crash, is told what it came to.
+    repeated.when(again).then_stands_at(repeated.position)
+
+
 def test_a_retry_is_checked_for_a_repeat_like_any_claim() -> None:
     key = key_of(OPEN, claim(step="pay"))
     failed = begun(OPEN, claim(step="pay")).when(fail(key=key)).after

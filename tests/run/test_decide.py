@@ -11,6 +11,7 @@ from ledger.commands import (
     Command,
     CommitPlan,
     ForkRun,
+    GrantAuthority,
     MoveCursor,
     OpenRun,
     ReconcileEffect,
@@ -119,6 +120,18 @@ def test_a_person_or_service_is_not_refused_for_being_one(command: Command) -> N
     for actor in (Actor("human:kim", on_behalf_of=("agent:refunds",)), Actor("service:api"), relayed):
         decision = history.by(actor).when(command).decision
         assert isinstance(decision, Admitted) or decision.rule != "not_for_agents"
+
+
+def test_nobody_decides_in_the_name_of_an_agent_what_is_not_for_agents() -> None:
+    history = given(x.opened())
+    for command in (
+        CloseRun(outcome=Ending.FAILED, by="agent:refunds"),
+        WithdrawConstraint(id="limit-100", by="agent:refunds", reason="in the way"),
+        GrantAuthority(id="g", granted_by="agent:refunds", principal="agent:refunds", scopes=("*",)),
+    ):
+        decision = history.by("service:api").when(command).decision
+        refused = isinstance(decision, Refusal) and decision.rule == "not_for_agents"
+        assert refused == (not isinstance(command, CloseRun))
 
 
 @pytest.mark.parametrize("kind", named([kind for kind in COMMAND_CLASSES if kind.not_for_agents is None]))

@@ -62,6 +62,9 @@ def effect(
         _show(screen, record, contents)
 
 
+_WHOLE = 64
+
+
 def look_up(opened: Ledger, key: str, run: str | None) -> Unsettled:
     """Find an effect by its key, or by the beginning of it.
 
@@ -78,6 +81,8 @@ def look_up(opened: Ledger, key: str, run: str | None) -> Unsettled:
         hint = (
             "`intent-ledger effects` lists those that are unsettled, `effects RUN --all` every one of a run"
         )
+        if run is None and len(key) < _WHOLE:
+            hint += "; of one that is settled give the whole key, or its run, too: --run RUN"
         raise EffectNotFound(f"{error}; {hint}", key=key) from None
 
 

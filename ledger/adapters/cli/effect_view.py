@@ -103,15 +103,24 @@ def _until(moment: datetime | None) -> str:
 
 
 def last_known(known: EffectHistory, most: int | None) -> str:
-    """Say what was found out last, or what was said when it went wrong."""
-    told = []
+    """Say what was found out last, or what its worker said since."""
+    return next((words for _, words in _said(known, most)), "")
+
+
+def _said(known: EffectHistory, most: int | None) -> Iterator[tuple[str, str]]:
+    """Yield what was found out and what its worker said, the later first; each with what it is if earlier."""
+    found, error = [], []
     if known.findings:
         last = known.findings[-1]
         by = "" if last.by is None else f" by {quoted(last.by)}"
-        told.append(f"{last.method}{by} {when(last.at)}: {one_line(last.evidence, most)}")
+        words = f"{last.method}{by} {when(last.at)}: {one_line(last.evidence, most)}"
+        found = [("found out before", words)]
     if known.error is not None:
-        told.append(f"{known.error.type}: {one_line(known.error.message, most)}")
-    return "; ".join(told)
+        words = f"{known.error.type}: {one_line(known.error.message, most)}"
+        error = [("its worker had said", words)]
+    failed = max((told.attempt for told in known.told if told.error is not None), default=0)
+    is_later = bool(known.findings) and known.findings[-1].attempt >= failed
+    yield from (found + error if is_later else error + found)
 
 
 def named(known: EffectHistory) -> str:
@@ -216,7 +225,7 @@ def _lines(one: Unsettled, now: datetime, *, brief: bool) -> Iterator[str]:
         yield f"result {payload_words(known.result, most)}"
     if known.cost is not None:
         yield "cost " + ", ".join(f"{amount} {quoted(unit)}" for unit, amount in known.cost.items())
-    if told := last_known(known, most):
-        yield f"last known: {told}"
+    for number, (earlier, words) in enumerate(_said(known, most)):
+        yield f"{earlier if number else 'last known'}: {words}"
     how = find_out(one, now)
     yield f"recovery {known.recovery.value}" + ("" if how is None else f": {how}")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 HELP = """Ask the outside about every act of which nobody knows.
 
 Of all runs, or of one; oldest first, each answer as it comes, and recorded as evidence. Only tools that
-MODULE declares with a probe are asked; without --tools it is said which are needed. That the outside does not
+MODULE declares with a probe are asked; for the others it is said who can tell. That the outside does not
 have an act counts once nothing that was sent can still land: until then it stays unknown, and asking again
 later settles it. An act whose worker holds its lease is left to it.
 
@@ -95,7 +95,7 @@ def reconcile(
                     _show(screen, answer)
             now = lease_now(opened)
             known = {tool.name for tool in opened.tools}
-    needs = sorted({a.one.effect.tool for a in answers if a.is_in_doubt} - known)
+    needs = sorted({a.one.effect.tool for a in answers if a.is_in_doubt and _can_have_probe(a.one)} - known)
     if as_json:
         screen.document(_document(answers, unread, needs, now))
     else:
@@ -111,13 +111,31 @@ def _answers(opened: Ledger, run: str | None, unread: list[Unread]) -> Iterator[
     known = {tool.name for tool in opened.tools}
     for told in _told(opened, run, unread):
         one = as_time_makes_it(opened, told.effect, told.run)
-        because = told.because
+        because, now = told.because, lease_now(opened)
         if because is not None:
             if one.status == "executing":
-                because = find_out(one, lease_now(opened))
+                because = find_out(one, now)
             elif told.effect.tool not in known:
-                because = f"no module was named that declares {told.effect.tool!r} (--tools)"
+                because = _without_module(one)
+            elif one.status == "unknown" and told.effect.is_remembered(now):
+                because = f"{told.effect.tool!r} has no probe; {find_out(one, now)}"
         yield Answer(told.found, because, one)
+
+
+def _can_have_probe(one: Unsettled) -> bool:
+    from ledger.values import Recovery
+
+    return one.effect.recovery in (Recovery.QUERYABLE, Recovery.IDEMPOTENT)
+
+
+def _without_module(one: Unsettled) -> str:
+    from ledger.values import Recovery
+
+    if _can_have_probe(one):
+        return f"no module was named that declares {one.effect.tool!r} (--tools)"
+    if one.effect.recovery is Recovery.READ_ONLY:
+        return "it changes nothing: read again"
+    return "it can be neither asked nor sent again: a person has to find out, and settle it"
 
 
 def _told(opened: Ledger, run: str | None, unread: list[Unread]) -> Iterator[Reconciled]:

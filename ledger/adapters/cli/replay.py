@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,6 +109,7 @@ def replay(  # noqa: PLR0913, PLR0917 - each is an option of the command
         path.open("rb").close()
     file_says = Tools(tools={}) if tools is None else Tools.read(tools)
     said = _repeats(repeat or (), undone_by or ())
+    _of_one_chat(only or (), {"--as": as_run, "--repeat": repeat, "--undone-by": undone_by})
     wanted = Wanted(only=tuple(only or ()), run=as_run, repeats=said, wait_seconds=wait)
     screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
@@ -174,6 +175,18 @@ def _repeats(repeat: Sequence[str], undone_by: Sequence[str]) -> dict[int, Repea
     return said
 
 
+def _of_one_chat(only: Sequence[str], given: Mapping[str, object]) -> None:
+    """Refuse what is said of one chat where not exactly one is named.
+
+    Raises:
+        BadParameter: as said.
+    """
+    named = [option for option, value in given.items() if value]
+    if named and len(set(only)) != 1:
+        verb = "is" if len(named) == 1 else "are"
+        raise typer.BadParameter(f"{' and '.join(named)} {verb} about one chat: say which one with --only ID")
+
+
 _MOST_DIGITS = 9
 
 
@@ -233,17 +246,27 @@ def _sum_up(screen: Screen, report: ReplayReport) -> None:
 def _show_problem(screen: Screen, row: ReplayedRun) -> None:
     from ledger.adapters.cli.words import quoted
 
+    begun = _has_begun(row)
     where = f"line {row.line}"
-    if row.run is not None:
+    if begun and row.run is not None:
         where += f", run {quoted(row.run)}"
+    elif row.transcript is not None:
+        where += f", chat {quoted(row.transcript)}"
     if row.call is not None:
         where += f", call {row.call}"
     if row.tool is not None:
         where += f" {quoted(row.tool)}"
-    screen.entry(f"{row.verdict}: {where}: {row.problem}", hang=2)
+    what = row.verdict if begun or row.verdict != "stopped" else "stopped before it began"
+    screen.entry(f"{what}: {where}: {row.problem}", hang=2)
     hint = hint_for(row)
     if hint is not None:
         screen.entry(hint, indent=4, hang=2)
+
+
+def _has_begun(row: ReplayedRun) -> bool:
+    """Tell whether there is a run to speak of: some things are looked at before one is opened."""
+    of_no_call = row.code == "invalid_input" and row.call is None
+    return row.verdict != "broken" and row.code != "no_tool" and not of_no_call
 
 
 def hint_for(row: ReplayedRun) -> str | None:

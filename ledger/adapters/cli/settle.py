@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ledger.adapters.cli.screen import Screen
     from ledger.application.settling import Unsettled
+    from ledger.errors import NotForAgents
 
 Came = Literal["disputed", "not_yet", "repeat", "settled"]
 CODES = {
@@ -80,6 +81,7 @@ def settle(  # noqa: PLR0913, PLR0917 - each is an option of the command
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.application.effect_listing import as_time_makes_it, lease_now
+    from ledger.errors import NotForAgents
 
     if happened == did_not:
         raise typer.BadParameter("say either --happened or --did-not")
@@ -89,7 +91,10 @@ def settle(  # noqa: PLR0913, PLR0917 - each is an option of the command
     screen = Screen(as_json=as_json)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant, actor=actor)) as opened:
         before = look_up(opened, key, run)
-        known = opened.settle(before.effect.key, happened=happened, **said)
+        try:
+            known = opened.settle(before.effect.key, happened=happened, **said)
+        except NotForAgents as error:
+            raise _not_for(error) from None
         after = as_time_makes_it(opened, known)
         now = lease_now(opened)
     came = what_came_of_it(before, after, happened=happened)
@@ -100,6 +105,18 @@ def settle(  # noqa: PLR0913, PLR0917 - each is an option of the command
     else:
         _show(screen, came, before, after, now)
     raise typer.Exit(CODES[came])
+
+
+def _not_for(error: NotForAgents) -> NotForAgents:
+    """Say it in the words of this command."""
+    from ledger.errors import NotForAgents
+
+    agent = (error.data.get("evidence") or {}).get("actor", "an agent")
+    message = (
+        f"only a person or a service settles an effect, not {agent}: "
+        "say with --by who found it out, with --actor who writes"
+    )
+    return NotForAgents(message, **error.data)
 
 
 def _value(result: str | None) -> Any:

@@ -67,7 +67,9 @@ class Wanted:
     def __post_init__(self) -> None:
         several("only", self.only)
         if (self.run is not None or self.repeats) and len(self.only) != 1:
-            raise invalid("only", "a run's id, and what is said of calls, is of one transcript: name it")
+            raise invalid(
+                "only", "a run's id and repeats are about one transcript: name that one, and no other"
+            )
 
 
 def replay_transcripts(

@@ -64,7 +64,7 @@ class ReplayedRun:
     transcript: str | None = None
     """Its id; None: it has none that a run can have."""
     run: str | None = None
-    """The run it became."""
+    """Id of the run it becomes; where it stopped before it began, nothing may be there."""
     calls: tuple[ReplayedCall, ...] = ()
     """As far as it went."""
     problem: str | None = None

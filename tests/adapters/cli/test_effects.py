@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ledger import Ledger, open_ledger
+from ledger.errors import OutcomeUnknown
 from ledger.events import (
     EffectIntended,
     EffectStarted,
@@ -244,6 +246,20 @@ def test_one_is_shown_with_everything_that_is_recorded_under_its_key(call: Call,
         ["refund-17 9", "effect.started", "agent:refunds"],
         ["refund-17 10", "effect.unknown", "agent:refunds"],
     ]
+
+
+def test_what_a_later_attempt_said_is_known_last(call: Call, acts: Path) -> None:
+    settling = ("--did-not", "--evidence", "not in the log", "--by", "human:kim")
+    call("settle", MAIL, *settling, "--ledger", acts)
+
+    def late(to: str) -> None:
+        raise ConnectionError(f"{to} was cut off")
+
+    with open_ledger(acts) as ledger, suppress(OutcomeUnknown):
+        ledger.run("refund-17").perform("mail", {"to": "kim"}, late)
+    out = call("effect", MAIL, "--ledger", acts).out
+    assert "  last known: ConnectionError: kim was cut off\n" in out
+    assert "  found out before: person by human:kim 2" in out
 
 
 def test_the_beginning_of_a_key_is_enough_while_it_is_unsettled(call: Call, acts: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 
 from ledger import open_ledger
-from tests.adapters.cli.acts import FAILED, LEAK, MAIL, ORDER, REFUNDS, begin_now
+from ledger.errors import OutcomeUnknown
+from tests.adapters.cli.acts import FAILED, LEAK, MAIL, ORDER, REFUNDS, begin_now, refused
 from tests.adapters.cli.conftest import Alter, Call, Module
+from tests.adapters.cli.ledgers import AGENT
 
 ASYNC = """
 import asyncio
@@ -42,6 +45,15 @@ def find(key, args):
 def refund(order: int): ...
 """
 
+BOOK = """
+from ledger import tool
+
+@tool(recovery="idempotent", dedupes_for=None)
+def book(seat: int): ...
+"""
+
+BY_HAND = "it can be neither asked nor sent again: a person has to find out, and settle it"
+
 
 def found(document: dict[str, Any]) -> list[tuple[str, str]]:
     return [(answer["effect"]["key"], answer["found"]) for answer in document["answers"]]
@@ -65,7 +77,7 @@ def test_each_answer_is_recorded_and_told_the_oldest_first(call: Call, acts: Pat
         f"still unknown: {refund} {REFUNDS[2]}: probe NOW: {refused}",
     ]
     assert lines[3].endswith("'mail' has no probe: a person has to find out, and settle it")
-    assert lines[4].endswith("no module was named that declares 'order' (--tools)")
+    assert lines[4].endswith(BY_HAND)
     assert lines[5] == "5 effects: 1 happened, 1 did not happen, 1 still unknown, 2 not asked"
     assert statuses(acts) == ["succeeded", "did_not_happen", "unknown"]
     assert LEAK not in answer.out + answer.err
@@ -84,7 +96,7 @@ def test_writes_one_document_whatever_the_module_prints(call: Call, acts: Path, 
     ]
     first = document["answers"][0]["effect"]
     assert (first["status"], first["external_ref"]) == ("succeeded", "ch_1")
-    assert (document["in_doubt"], document["needs"]) == (3, ["order"])
+    assert (document["in_doubt"], document["needs"]) == (3, [])
     assert answer.err == "shop is imported\n" + "shop is asked\n" * 3
 
 
@@ -92,8 +104,13 @@ def test_without_a_module_it_says_which_tools_are_needed(call: Call, acts: Path)
     answer = call("reconcile", "--ledger", acts)
     assert answer.code == 2
     assert answer.out.splitlines()[-1] == "5 effects: 5 not asked"
-    assert "mail, order, refund (--tools)" in answer.err
-    assert call("reconcile", "--ledger", acts, "--json").document["needs"] == ["mail", "order", "refund"]
+    assert "their probes: refund (--tools)" in answer.err
+    assert call("reconcile", "--ledger", acts, "--json").document["needs"] == ["refund"]
+    told = [line.rpartition(": ")[2] for line in answer.out.splitlines()[:5]]
+    assert told[0] == "no module was named that declares 'refund' (--tools)"
+    assert [line for line in answer.out.splitlines() if "mail of run" in line or "order of run" in line] == [
+        line for line in answer.out.splitlines() if line.endswith(BY_HAND)
+    ]
     assert statuses(acts) == ["unknown"] * 3
 
 
@@ -105,6 +122,23 @@ def test_only_one_run_is_asked_about(call: Call, acts: Path, shop: Path) -> None
         3,
         "run_not_found",
     )
+
+
+def test_what_the_outside_dedupes_needs_no_person_while_it_remembers(
+    call: Call, acts: Path, module: Module
+) -> None:
+    with open_ledger(acts, actor=AGENT) as ledger:
+        run = ledger.open_run("shop", "Order")
+        with suppress(OutcomeUnknown):
+            run.perform("book", {"seat": 4}, refused, recovery="idempotent", dedupes_for=None)
+    tools = module("books", BOOK)
+    (answer,) = call("reconcile", "--run", "shop", "--tools", tools, "--ledger", acts, "--json").document[
+        "answers"
+    ]
+    assert answer["because"] == (
+        "'book' has no probe; send it again under its key: the outside answers with what it did"
+    )
+    assert call("reconcile", "--run", "shop", "--ledger", acts, "--json").document["needs"] == ["book"]
 
 
 def test_behind_a_run_that_was_altered_the_others_are_asked_about(

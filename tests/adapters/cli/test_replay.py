@@ -192,6 +192,28 @@ def test_what_the_outside_answers_otherwise_is_shown(shop: Path) -> None:
     ]
 
 
+def test_a_chat_that_did_not_begin_is_not_told_as_a_run(shop: Path) -> None:
+    file = chat(shop / "chats.jsonl", ("fax", {"to": "kim"}, "sent"))
+    answer = run("replay", file, "--outside", "shop.py", cwd=shop)
+    assert answer.code == 1
+    assert answer.out.splitlines() == [
+        "1 chat: 1 stopped",
+        "stopped before it began: line 1, chat c1, call 1 fax: the outside offers no tool 'fax'",
+    ]
+    with open_ledger(shop / "ledger.db") as ledger:
+        assert not ledger.runs().runs
+    options = ("--outside", "shop.py", "--only", "c1", "--repeat", "9=why")
+    answer = run("replay", chat(file, ("mail", {"to": "kim"}, "sent")), *options, cwd=shop)
+    assert answer.out.splitlines()[1].startswith("stopped before it began: line 1, chat c1: it has no call 9")
+
+
+def test_what_is_said_of_one_chat_needs_its_name(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for option in (("--as", "other"), ("--repeat", "4=why"), ("--undone-by", "4=3")):
+        answer = call("replay", sample_path(), "--outside", HOTEL, *option)
+        assert f"{option[0]} is about one chat: say which one with --only ID" in answer.err
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -97,6 +97,36 @@ def test_an_agent_may_not(say: Call, acts: Path) -> None:
         assert ledger.effect(MAIL).status == "unknown"
 
 
+def test_nor_may_anybody_in_the_name_of_one(call: Call, acts: Path) -> None:
+    said = ("--happened", "--evidence", "seen", "--by", "agent:refunds")
+    answer = call("settle", MAIL, *said, "--ledger", acts, "--json")
+    assert (answer.code, answer.error["code"]) == (3, "not_for_agents")
+    assert answer.error["message"] == (
+        "only a person or a service settles an effect, not agent:refunds: "
+        "say with --by who found it out, with --actor who writes"
+    )
+    with open_ledger(acts) as ledger:
+        assert ledger.effect(MAIL).status == "unknown"
+
+
+def test_what_a_person_found_stands_by_itself_and_what_the_worker_said_below_it(say: Call) -> None:
+    answer = say(MAIL, "--happened", evidence="it is in the outbox")
+    said = [line.strip() for line in answer.out.splitlines() if "outbox" in line or "card expired" in line]
+    assert said[0].startswith("last known: person by human:kim 2")
+    assert said[0].endswith("Z: it is in the outbox")
+    assert said[1:] == ["its worker had said: ValueError: card expired"]
+
+
+def test_the_beginning_of_a_key_that_is_settled_is_told_to_need_its_run(say: Call) -> None:
+    assert say(MAIL[:8], "--did-not").code == 0
+    answer = say(MAIL[:8], "--did-not", "--json")
+    assert (answer.code, answer.error["code"]) == (3, "effect_not_found")
+    assert answer.error["message"].endswith(
+        "of one that is settled give the whole key, or its run, too: --run RUN"
+    )
+    assert say(MAIL[:8], "--did-not", "--run", "refund-17", "--json").document["came_to"] == "repeat"
+
+
 def test_a_key_that_nothing_was_intended_under_is_not_found(say: Call) -> None:
     answer = say("0" * 64, "--happened", "--json")
     assert (answer.code, answer.error["code"]) == (3, "effect_not_found")

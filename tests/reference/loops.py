@@ -9,6 +9,7 @@ from typing import Any
 
 import ledger
 from ledger.aio import AsyncLedger, AsyncRun, AsyncSourceHandle
+from ledger.application.effects import Registered
 from tests.reference.signatures import called, members, said
 from tests.reference.words import table
 
@@ -45,5 +46,10 @@ def row(kind: type, name: str, member: Any) -> tuple[str, str]:
         records = re.fullmatch(r"AsyncGenerator\[(.+), None\]", answer)
         assert records is not None
         return f"`async for … in {shown}`", f"`{records[1]}`, one after another"
-    # What both faces share is no coroutine function: on this face it returns one.
+    block = re.fullmatch(r"AbstractAsyncContextManager\[(.+)\]", answer)
+    if block is not None:
+        return f"`async with {shown} as …`", f"`{block[1]}`"
+    if name in vars(Registered):
+        return f"`{shown}`", f"`{answer}`, at once"
+    # What else both faces share is no coroutine function: on this face it returns one.
     return f"`await {shown}`", "nothing" if answer == "None" else f"`{answer}`"

@@ -16,6 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 import ledger
+from ledger.application.effects import Registered
 from ledger.commands import COMMAND_CLASSES, Command
 from ledger.run.decide import RULES
 from ledger.run.sources import SOURCE_RULES
@@ -117,10 +118,22 @@ def in_a_loop(look: Callable[[dict[str, Any]], Coroutine[Any, Any, None]]) -> No
 def written(kind: str, name: str) -> str:
     """Return how the page writes the use of a member."""
     used = re.findall(
-        rf"^\| `((?:await |async for … in )?\w+\.{name}\b.*?)` \|", section("library.md", kind), re.MULTILINE
+        rf"^\| `((?:await |async for … in |async with )?\w+\.{name}\b.*?)` \|",
+        section("library.md", kind),
+        re.MULTILINE,
     )
     assert len(used) == 1, f"{kind}.{name} stands {len(used)} times"
     return str(used[0])
+
+
+def way_of(member: Callable[..., Any]) -> str:
+    """Tell how a method is used, by what it is or returns."""
+    if inspect.isasyncgenfunction(member):
+        return "async for … in "
+    if member.__name__ in vars(Registered):
+        return f"ledger.{member.__name__}("
+    answer = str(inspect.signature(member).return_annotation)
+    return "async with " if answer.startswith("AbstractAsyncContextManager[") else "await "
 
 
 def test_every_public_member_for_event_loops_is_written_as_it_is_used() -> None:
@@ -135,7 +148,7 @@ def test_every_public_member_for_event_loops_is_written_as_it_is_used() -> None:
                     if inspect.isawaitable(found):
                         await found
                 else:
-                    assert use.startswith("async for" if inspect.isasyncgenfunction(found) else "await ")
+                    assert use.startswith(way_of(found)), use
 
     in_a_loop(look)
 
@@ -148,6 +161,23 @@ def test_what_the_page_says_is_awaited_is_awaited() -> None:
         assert (await source.publish("1", {"a": "b"})).position == (await source.state).position
         records = opened["AsyncLedger"].log("r")
         assert [record.position async for record in records] == [1, 2]
+
+    in_a_loop(look)
+
+
+def test_what_acts_in_a_loop_is_used_as_the_page_writes_it() -> None:
+    async def look(opened: dict[str, Any]) -> None:
+        handle, run = opened["AsyncLedger"], opened["AsyncRun"]
+        assert written("AsyncLedger", "tool") == "ledger.tool(…)"
+        greet = handle.tool(lambda: "hello", name="greet")
+        assert written("AsyncLedger", "register") == "ledger.register(…)"
+        assert handle.register(greet) is greet
+        assert written("AsyncRun", "perform") == "await run.perform(…)"
+        assert await run.perform(greet) == "hello"
+        assert written("AsyncRun", "effect") == "async with run.effect(…) as …"
+        async with run.effect("mail", {"to": "kim"}) as effect:
+            effect.succeed({"sent": True})
+        assert [record.name async for record in handle.log("r")].count("effect.succeeded") == 2
 
     in_a_loop(look)
 

@@ -8,6 +8,7 @@ compared with the ledger's after every step.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,10 +18,11 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ledger import Actor, Happened, Ledger, NotHappened, Tool
+from ledger import Actor, Happened, Ledger, NotHappened, Run, Tool
 from ledger import events as e
 from ledger.application.acting import Doing
 from ledger.application.edge import Edge
+from ledger.application.heartbeats import Beat, Heartbeats
 from ledger.application.performing import Driver
 from ledger.application.rows import decoded
 from ledger.errors import (
@@ -90,9 +92,24 @@ class Worker:
         return self.doing.act.key
 
 
+class Still(Heartbeats):
+    """Renews nothing by itself, however long an example takes by the clock on the wall."""
+
+    def begin(self, beat: Beat) -> None:
+        beat.ends = math.inf
+
+    def end(self, beat: Beat) -> None: ...
+
+    def renew(self, beat: Beat, progress: str | None = None) -> None:
+        super().renew(beat, progress)
+        beat.ends = math.inf
+
+
 class Lineage(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
+        self.held: dict[tuple[int, str], Run] = {}
+        """A handle of each ledger on each run: what streams remember must not hang on when memory is freed."""
         self.clock = Clock()
         self.store: Any = FaultyStore()
         self.outside = Outside(self.clock)
@@ -116,7 +133,19 @@ class Lineage(RuleBasedStateMachine):
             wait=lambda seconds: None,
             tries=4,
         )
-        return Ledger(edge, tools=[self._tool(name) for name in TOOLS])
+        ledger = Ledger(edge, tools=[self._tool(name) for name in TOOLS])
+        ledger._shared.workshop.heartbeats = Still(edge)
+        return ledger
+
+    def _run(self, ledger: int, run: str) -> Run:
+        handle = self.ledgers[ledger].run(run)
+        self.held[ledger, run] = handle
+        return handle
+
+    def _ledger(self, ledger: int) -> Ledger:
+        for run in self.runs:
+            self._run(ledger, run)
+        return self.ledgers[ledger]
 
     def _tool(self, name: str) -> Tool:
         declared: dict[str, dict[str, Any]] = {
@@ -150,7 +179,7 @@ class Lineage(RuleBasedStateMachine):
         options: Any = {"step": step}
         if step == "on purpose":
             options |= {"repeat": True, "reason": "the customer asked for two"}
-        run = self.ledgers[ledger].run(data.draw(st.sampled_from(self.runs)))
+        run = self._run(ledger, data.draw(st.sampled_from(self.runs)))
         doing = run._doing(tool, {"number": number}, None, options, once=False)
         self.named[doing.act.key] = (tool, number, step)
         steps = p.perform(doing.act)
@@ -286,6 +315,7 @@ class Lineage(RuleBasedStateMachine):
         for worker in [worker for worker in self.workers if worker.ledger == ledger]:
             self._stop(worker)
         self.ledgers[ledger] = self._open()
+        self.held = {place: handle for place, handle in self.held.items() if place[0] != ledger}
 
     # --- the outside, time, and the store --------------------------------------------------------
 
@@ -310,7 +340,7 @@ class Lineage(RuleBasedStateMachine):
     @rule(ledger=LEDGERS, fails=st.booleans())
     def reconcile(self, ledger: int, fails: bool) -> None:
         self.probe_fails = fails
-        for one in self.ledgers[ledger].reconcile():
+        for one in self._ledger(ledger).reconcile():
             if one.effect.key not in self.excused:
                 if one.found == "happened":
                     assert self.outside.has(one.effect.key)
@@ -330,7 +360,7 @@ class Lineage(RuleBasedStateMachine):
             happened = not happened
             self.excused.add(key)
         try:
-            self.ledgers[ledger].settle(key, happened=happened, evidence="the books", by="human:kim")
+            self._ledger(ledger).settle(key, happened=happened, evidence="the books", by="human:kim")
         except EffectNotFound:
             return
 
@@ -340,7 +370,7 @@ class Lineage(RuleBasedStateMachine):
 
     def _restart(self, ledger: int, *, closes: bool) -> None:
         """Begin a successor with what the last run left unsettled, while workers of that may be alive."""
-        before = self.ledgers[ledger].run(self.runs[-1])
+        before = self._run(ledger, self.runs[-1])
         if closes and before.contract.closed is None:
             before.close("abandoned")
         contract, name = before.contract, f"run-{len(self.runs) + 1}"
@@ -365,7 +395,7 @@ class Lineage(RuleBasedStateMachine):
 
     def _name(self, ledger: int, number: int) -> None:
         """Use a key of the caller's own, which is for one act, whoever uses it."""
-        run = self.ledgers[ledger].run(self.runs[0])
+        run = self._run(ledger, self.runs[0])
         try:
             told = run.perform("note", {"number": number}, lambda number: number, key="a note")
         except (RunIsClosed, PossibleRepeat):

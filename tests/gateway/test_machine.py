@@ -109,7 +109,7 @@ class Lineage(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.held: dict[tuple[int, str], Run] = {}
-        """A handle of each ledger on each run: what streams remember must not hang on when memory is freed."""
+        """A handle of each ledger on each run: what they remember must not hang on when memory is freed."""
         self.clock = Clock()
         self.store: Any = FaultyStore()
         self.outside = Outside(self.clock)

@@ -55,7 +55,7 @@ def _says(event: Event, command: Command) -> bool:
 
 
 def _is_decided(name: str, said: object, stands: object) -> bool:
-    """Whether the ledger decides what stands there: who accepts where nobody is named, and what is evidence."""
+    """Whether the ledger decides what stands there: who accepts if nobody is named, and what is evidence."""
     if name == "accepted_by":
         return said is None
     return name == "found" and stands == "unknown"

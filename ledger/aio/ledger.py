@@ -206,7 +206,7 @@ class AsyncLedger(Registered):
         Leave it through `contextlib.aclosing(...)` where not all of it is wanted.
         """
         for one in await self.effects(run):
-            because = not_asked(one, self._shared.workshop.tools)
+            because = not_asked(one, self._shared.workshop.known)
             if because is not None:
                 yield Reconciled(one.run, one.effect, "not_asked", because)
             else:

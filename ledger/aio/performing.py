@@ -289,6 +289,7 @@ async def block(driver: Driver, doing: Doing) -> AsyncIterator[Block]:
             result=step.value,
         )
     end: p.Returned | p.Raised | p.NotBegun
+    raised: BaseException | None = None
     async with driver.under_way(step.attempt) as effect:
         if effect is None:
             end = p.NotBegun()
@@ -297,10 +298,13 @@ async def block(driver: Driver, doing: Doing) -> AsyncIterator[Block]:
             try:
                 with performing(effect):
                     yield handle
-            except Exception as error:  # noqa: BLE001  what it means is for the protocol to say
-                end = p.Raised(error)
+            except BaseException as error:  # noqa: BLE001  what it means is for the protocol to say
+                end, raised = handle.ended_by(error), error
             else:
                 end = p.Returned(handle.outcome or Outcome())
-    await driver.after_call(steps, end)
-    if isinstance(end, p.Raised):
-        raise end.error  # the outside has it, and the rest of the block was not done all the same
+    try:
+        await driver.after_call(steps, end)
+    except LedgerError as error:
+        raise error from error.__cause__ or raised
+    if raised is not None:
+        raise raised  # the outside has it, and the rest of the block was not done all the same

@@ -92,11 +92,7 @@ class RunActs(RunSayings[R]):
             ResultNotKept: it was done before, and what it returned was no JSON.
             InvalidInput: arguments do not fit, or options contradict each other; `path` names them.
         """
-        one = self._doing(tool, args, function, options, once=False)
-        if one.act.tool.function is _enclosed:
-            reason = f"{one.act.tool.name!r} is known as a block that acts, so it has no function: give one"
-            raise invalid("tool", reason)
-        return self._perform(one)
+        return self._perform(self._doing(tool, args, function, options, once=False))
 
     def settle(
         self,
@@ -134,7 +130,7 @@ class RunActs(RunSayings[R]):
         return self._doing(tool, args, _enclosed if is_new else None, options, once=True)
 
     def _asking(self, known: EffectHistory) -> Doing:
-        tool = self._workshop.tools.get(known.tool)
+        tool = self._workshop.known.get(known.tool)
         if tool is None or tool.probe is None:
             raise invalid("tool", f"no tool {known.tool!r} with a probe is known here")
         return asking(self._workshop, self._seen().run, self._context, tool, known)

@@ -26,7 +26,7 @@ class Registered:
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that are known here, by name."""
-        return tuple(sorted(self._shared.workshop.tools.values(), key=lambda tool: tool.name))
+        return tuple(sorted(self._shared.workshop.known.values(), key=lambda tool: tool.name))
 
     @overload
     def tool(self, function: Function, /) -> Tool: ...
@@ -103,7 +103,7 @@ class Effects(Registered, ABC):
             InvalidInput: a probe is a coroutine function; `AsyncLedger` awaits those.
         """
         for one in self.effects(run):
-            because = not_asked(one, self._shared.workshop.tools)
+            because = not_asked(one, self._shared.workshop.known)
             if because is not None:
                 yield Reconciled(one.run, one.effect, "not_asked", because)
             else:

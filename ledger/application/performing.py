@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ledger.application.acting import Doing
 from ledger.application.statements import Stated
 from ledger.canonical import invalid
-from ledger.errors import AlreadyDone, StoreBusy, StoreUnavailable
+from ledger.errors import AlreadyDone, LedgerError, StoreBusy, StoreUnavailable
 from ledger.gateway import protocol as p
 from ledger.gateway.answers import Outcome
 from ledger.gateway.current import CurrentEffect, performing
@@ -196,8 +196,20 @@ class Block:
         self._effect.check()
 
     def succeed(self, result: Any = None, *, external_ref: str | None = None, cost: Any = None) -> None:
-        """Say what the act came to; it is recorded when the block ends."""
+        """Say what the act came to; it is recorded when the block ends, also where that raises."""
         self.outcome = Outcome(result, external_ref, cost)
+
+    def ended_by(self, error: BaseException) -> p.Returned | p.Raised:
+        """Return how the block ended that raised: what it had said by then stands.
+
+        Raises:
+            BaseException: the error, where it stopped a block that had said nothing, or closes its generator.
+        """
+        if self.outcome is not None and not isinstance(error, GeneratorExit):
+            return p.Returned(self.outcome)
+        if isinstance(error, Exception):
+            return p.Raised(error)
+        raise error
 
 
 def perform(driver: Driver, doing: Doing) -> Any:
@@ -219,6 +231,7 @@ def block(driver: Driver, doing: Doing) -> Iterator[Block]:
             result=done.value,
         ) from None
     end: p.Returned | p.Raised | p.NotBegun
+    raised: BaseException | None = None
     with driver.under_way(step.attempt) as effect:
         if effect is None:
             end = p.NotBegun()
@@ -227,13 +240,16 @@ def block(driver: Driver, doing: Doing) -> Iterator[Block]:
             try:
                 with performing(effect):
                     yield handle
-            except Exception as error:  # noqa: BLE001  what it means is for the protocol to say
-                end = p.Raised(error)
+            except BaseException as error:  # noqa: BLE001  what it means is for the protocol to say
+                end, raised = handle.ended_by(error), error
             else:
                 end = p.Returned(handle.outcome or Outcome())
-    driver.after_call(steps, end)
-    if isinstance(end, p.Raised):
-        raise end.error  # the outside has it, and the rest of the block was not done all the same
+    try:
+        driver.after_call(steps, end)
+    except LedgerError as error:
+        raise error from error.__cause__ or raised
+    if raised is not None:
+        raise raised  # the outside has it, and the rest of the block was not done all the same
 
 
 def refuse_async(tool: Any) -> None:

@@ -72,8 +72,9 @@ class Run(RunActs[Stated]):
     ) -> AbstractContextManager[Block]:
         """Perform an act whose body is a block: `with run.effect("refund", {...}) as effect:`.
 
-        The block ends by `effect.succeed(result)`, or without a result. If it raises one of the tool's
-        `definite_errors` nothing happened, else nobody knows. Options as `perform` takes them; a retry is
+        The block ends by `effect.succeed(result)`, or without a result. What it said so stands, whatever it
+        raises then. If it raises before, one of the tool's `definite_errors` says that nothing happened, and
+        any other that nobody knows. Options as `perform` takes them; a retry is
         the caller's own.
 
         Raises:

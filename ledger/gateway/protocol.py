@@ -192,9 +192,8 @@ def _pause_after(act: Act, attempt: Attempt, error: Exception) -> Steps[float]:
     if isinstance(error, act.tool.definite_errors):
         stated = yield Report(c.ReportFailure, {**fields, "worker": act.claim.worker})
         # Sent again, a refusal says nothing of what was sent first: then it is still not known.
-        if any(isinstance(record.event, e.EffectFailed) for record in stated.records):
-            found = "did_not_happen"
-        elif stated.repeated and (yield from _known()) == "did_not_happen":
+        failed = any(isinstance(record.event, e.EffectFailed) for record in stated.records)
+        if failed or (stated.repeated and (yield from _known()) == "did_not_happen"):
             found = "did_not_happen"
     else:
         yield Report(c.ReportUnknown, {**fields, "because": "raised"})

@@ -342,6 +342,25 @@ async def test_a_block_that_is_cancelled_leaves_its_effect_executing(
 
 
 @each_way
+async def test_a_block_that_is_cancelled_once_it_said_what_it_came_to_is_recorded(
+    ledger: AsyncLedger, deed: Deed, way: str
+) -> None:
+    async def block() -> None:
+        async with deed.run.effect("mail", {"to": "kim"}) as effect:
+            effect.succeed("sent")
+            deed.entered.set()
+            await until(deed.free.is_set)
+
+    async def moment(stop: Stop) -> None:
+        await until(deed.entered.is_set)
+        stop()
+
+    assert await stopped(way, block, moment) == []
+    assert await names(ledger, deed.run) == DONE
+    assert ledger._shared.workshop.heartbeats._beats == set()
+
+
+@each_way
 async def test_a_plain_function_is_heard_out_and_its_outcome_recorded(
     ledger: AsyncLedger, deed: Deed, way: str
 ) -> None:

@@ -215,6 +215,26 @@ async def test_a_block_that_raises_leaves_open_what_happened(ledger: AsyncLedger
     assert [one.status for one in await ledger.effects()] == ["unknown"]
 
 
+@pytest.mark.parametrize("error", [ValueError, RuntimeError])
+async def test_what_a_block_said_stands_though_it_raises_then(
+    ledger: AsyncLedger, error: type[Exception]
+) -> None:
+    run = await ledger.open_run("r", goal="Mail")
+
+    async def broken() -> None:
+        async with run.effect("mail", {"to": "kim"}, definite_errors=ValueError) as effect:
+            effect.succeed({"id": 1})
+            raise error
+
+    with pytest.raises(error):
+        await broken()
+    assert await names(ledger, run) == ["effect.intended", "effect.started", "effect.succeeded"]
+    with pytest.raises(AlreadyDone) as done:
+        async with run.effect("mail", {"to": "kim"}, definite_errors=ValueError):
+            pytest.fail("it was entered")
+    assert done.value.data["result"] == {"id": 1}
+
+
 async def test_what_is_unsettled_is_listed_reconciled_and_settled(
     ledger: AsyncLedger, outside: Outside
 ) -> None:
@@ -422,3 +442,21 @@ async def test_the_tools_and_secrets_of_opening_are_those_of_both_faces(outside:
         assert ledger._shared is ledger._ledger._shared
         run = await ledger.open_run("r", "goal")
         assert await run.perform("pay", {"order": 7}) == {"order": 7}
+
+
+async def test_what_a_call_declares_is_of_this_call_alone(ledger: AsyncLedger) -> None:
+    run = await ledger.open_run("r", "goal")
+    async with run.effect("post", {"n": 1}, recovery="idempotent", dedupes_for=None):
+        pass
+    with pytest.raises(OutcomeUnknown) as unknown:
+        async with run.effect("post", {"n": 2}):
+            raise ConnectionError("the answer was lost")
+    assert unknown.value.retry_after is None
+
+
+async def test_no_call_replaces_what_is_registered(ledger: AsyncLedger, outside: Outside) -> None:
+    run = await ledger.open_run("r", "goal")
+    ledger.tool(name="pay")(outside.awaited)
+    with pytest.raises(InvalidInput, match="is registered with another function"):
+        await run.perform("pay", {"order": 7}, outside.plain)
+    assert await run.perform("pay", {"order": 7}, outside.awaited) == {"order": 7}

@@ -67,8 +67,7 @@ def test_a_block_is_not_entered_twice(ledger: Any, open_on: Waiting) -> None:
 
 def broken(run: Any, error: BaseException, **options: Any) -> None:
     """Enter a block that raises."""
-    with run.effect("mail", ARGS, **options) as effect:
-        effect.succeed("said too soon")
+    with run.effect("mail", ARGS, **options):
         raise error
 
 
@@ -99,6 +98,25 @@ def test_an_interrupt_in_a_block_leaves_it_executing(ledger: Any, clock: SetCloc
     assert names(ledger) == TRY
     with pytest.raises(EffectInFlight), run.effect("mail", ARGS):
         pytest.fail("it was entered")
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError, StopIteration, KeyboardInterrupt])
+def test_what_a_block_said_stands_though_it_raises_then(ledger: Any, error: type[BaseException]) -> None:
+    """Sent again it would be done twice: that it was done is no less so because something else went wrong."""
+    run = opened(ledger)
+
+    def broken_late() -> None:
+        with run.effect("mail", ARGS, definite_errors=ValueError) as effect:
+            effect.succeed({"id": 1}, external_ref="m-1")
+            raise error
+
+    with pytest.raises(error):
+        broken_late()
+    assert names(ledger) == [*TRY, "effect.succeeded"]
+    assert last(ledger).external_ref == "m-1"
+    with pytest.raises(AlreadyDone) as done, run.effect("mail", ARGS, definite_errors=ValueError):
+        pytest.fail("it was entered")
+    assert done.value.data["result"] == {"id": 1}
 
 
 def test_an_exception_is_never_swallowed_though_the_outside_has_it(ledger: Any) -> None:

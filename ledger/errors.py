@@ -279,8 +279,8 @@ class EffectInFlight(EffectError):
 
     code = "effect_in_flight"
     key: str
-    retry_after: float | None
-    """Seconds until its lease ends, unless that is renewed."""
+    retry_after: float | None = None
+    """Seconds until its lease ends, unless that is renewed; None: it took the claim a moment ago."""
 
 
 class EffectFailed(EffectError):

@@ -225,6 +225,7 @@ def test_a_claim_is_given_once_in_a_tenant(store: FullStore, more: tuple[str, ..
     with pytest.raises(EffectInFlight) as taken:
         store.append(one(part("run-2", Spec("b", key=b"k" * 16, claim=CLAIM), *more)))
     assert taken.value.data == {"key": (b"k" * 16).hex(), "run": "run-1", "position": 1}
+    assert taken.value.retry_after is None, "a store knows of no leases"
     assert ids(assert_whole(store)) == ["a"]
     elsewhere = part("run-2", Spec("b", claim=CLAIM), tenant="globex")
     store.append(one(elsewhere, tenant="globex"))

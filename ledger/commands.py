@@ -447,6 +447,8 @@ class ClaimEffect(Command):
     lease_seconds: AtLeastOne = 30
     max_attempts: AtLeastOne = 1
     occurrence: Id | None = None
+    probed: Flag = False
+    """Its tool has a probe, so that the outside can be asked what became of it."""
     recovery: Recovery
     repeat_reason: Text | None = None
     reserved: Amounts | None = None

@@ -278,6 +278,7 @@ class EffectInFlight(EffectError):
     """Another worker is executing this key; wait for it or come back."""
 
     code = "effect_in_flight"
+    retryable = True
     key: str
     retry_after: float | None = None
     """Seconds until its lease ends, unless that is renewed; None: it took the claim a moment ago."""

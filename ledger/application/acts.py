@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
@@ -17,6 +18,7 @@ from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
 from ledger.values import Recovery, Runtime, no_such
 
+log = logging.getLogger("ledger")
 R = TypeVar("R")
 
 
@@ -93,6 +95,23 @@ class RunActs(RunSayings[R]):
             InvalidInput: arguments do not fit, or options contradict each other; `path` names them.
         """
         return self._perform(self._doing(tool, args, function, options, once=False))
+
+    def record_message(self, id: str, role: str, content: Any, *, tokens: int | None = None) -> R:
+        """Add a message to the history. `content` is any JSON value; it is kept as a blob.
+
+        Secrets that are found in it are replaced before it is kept, which the log `ledger` warns of.
+        """
+        return super().record_message(id, role, self._without_secrets(content, "a message"), tokens=tokens)
+
+    def summarise(self, content: Any, *, through: str) -> R:
+        """Put a summary in the place of all messages up to the one with this id; as `record_message`."""
+        return super().summarise(self._without_secrets(content, "a summary"), through=through)
+
+    def _without_secrets(self, content: Any, what: str) -> Any:
+        kept = self._workshop.secrets.redact(content)
+        if kept is not content:
+            log.warning("a secret in %s is kept as redacted", what)
+        return kept
 
     def settle(
         self,

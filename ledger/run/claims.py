@@ -209,7 +209,7 @@ def _remembered(known: EffectHistory, command: ClaimEffect, now: datetime) -> bo
 
 def _nobody_knows(asked: _Asked, known: EffectHistory, now: datetime) -> Refusal:
     wait = None
-    if Recovery.QUERYABLE in (known.recovery, asked.command.recovery):
+    if asked.command.probed or Recovery.QUERYABLE in (known.recovery, asked.command.recovery):
         wait = max(0.0, (known.may_land_until(asked.looked.lease_until) - now).total_seconds())
     return Refusal(
         "outcome_unknown",

@@ -139,39 +139,62 @@ def may_refuse(kind: type[c.Command]) -> tuple[str, ...]:
 _UNLIMITED = (c.OpenRun, c.SuspendRun)
 
 
+def barred(contract: Contract, incarnation: int | None) -> Refusal | None:
+    """Say why a handle of this incarnation must not act now, nor look at the outside; None: it may."""
+    return _fenced(contract, incarnation) or _ended(contract) or _waiting(contract)
+
+
 def _barred(contract: Contract, command: c.Command, given: Given) -> Refusal | None:
     """Say why no request, or only a remedy, is admitted now."""
-    if given.incarnation is not None and given.incarnation < contract.incarnation:
-        return Refusal(
-            "superseded",
-            f"the run was resumed: this handle is of incarnation {given.incarnation}, "
-            f"the present one is {contract.incarnation}",
-            position=contract.position,
-            evidence={"incarnation": given.incarnation, "present": contract.incarnation},
-        )
+    fenced = _fenced(contract, given.incarnation)
+    if fenced is not None:
+        return fenced
     if contract.closed is not None and not lifecycle.closed_so(contract, command):
+        return _ended(contract)
+    if command.remedy or (contract.held is None and isinstance(command, c.SuspendRun)):
+        return None
+    return _waiting(contract)
+
+
+def _fenced(contract: Contract, incarnation: int | None) -> Refusal | None:
+    if incarnation is None or incarnation >= contract.incarnation:
+        return None
+    return Refusal(
+        "superseded",
+        f"the run was resumed: this handle is of incarnation {incarnation}, "
+        f"the present one is {contract.incarnation}",
+        position=contract.position,
+        evidence={"incarnation": incarnation, "present": contract.incarnation},
+    )
+
+
+def _ended(contract: Contract) -> Refusal | None:
+    if contract.closed is None:
+        return None
+    return Refusal(
+        "run_is_closed",
+        f"the run was closed as {contract.closed.outcome} at position {contract.closed.position}",
+        position=contract.closed.position,
+        evidence={"outcome": contract.closed.outcome.value},
+    )
+
+
+def _waiting(contract: Contract) -> Refusal | None:
+    held, suspended = contract.held, contract.suspended
+    if held is not None:
         return Refusal(
-            "run_is_closed",
-            f"the run was closed as {contract.closed.outcome} at position {contract.closed.position}",
-            position=contract.closed.position,
-            evidence={"outcome": contract.closed.outcome.value},
+            "run_is_held",
+            f"the run is held since position {held.position}: the gate said {held.verdict}",
+            position=held.position,
+            evidence={"verdict": held.verdict.value},
         )
-    if not command.remedy:
-        held, suspended = contract.held, contract.suspended
-        if held is not None:
-            return Refusal(
-                "run_is_held",
-                f"the run is held since position {held.position}: the gate said {held.verdict}",
-                position=held.position,
-                evidence={"verdict": held.verdict.value},
-            )
-        if suspended is not None and not isinstance(command, c.SuspendRun):
-            return Refusal(
-                "run_is_held",
-                f"the run is suspended since position {suspended.position}: {suspended.reason}",
-                position=suspended.position,
-                evidence={"cause": suspended.cause},
-            )
+    if suspended is not None:
+        return Refusal(
+            "run_is_held",
+            f"the run is suspended since position {suspended.position}: {suspended.reason}",
+            position=suspended.position,
+            evidence={"cause": suspended.cause},
+        )
     return None
 
 

@@ -314,3 +314,12 @@ def test_a_span_beyond_all_time_ends_with_time_itself(command: ClaimEffect, span
     begins_again = spans == "what the outside remembers"
     assert (started(run.when(command)) is not None) is begins_again
     assert run.when(find("did_not_happen")).after.contract.effects != () or begins_again
+
+
+def test_where_the_outside_can_be_asked_the_claim_says_when_although_the_key_is_forgotten() -> None:
+    resent = claim(recovery=Recovery.IDEMPOTENT, dedupes_for=60)
+    late = lapsed(begun(OPEN, resent), 3600)
+    assert late.when(resent).decision.evidence["retry_after"] is None  # type: ignore[union-attr]
+    probed = late.when(resent.with_fields({"probed": True})).decision
+    assert isinstance(probed, Refusal)
+    assert (probed.rule, probed.evidence["retry_after"]) == ("outcome_unknown", 0.0)

@@ -26,7 +26,7 @@ from ledger.errors import EFFECT_ERRORS
 from ledger.errors import RULES as REFUSED
 from ledger.events import EVENT_CLASSES
 from ledger.run.contract import Contract
-from ledger.run.decide import RULES, may_refuse, may_yield
+from ledger.run.decide import RULES, barred, may_refuse, may_yield
 from ledger.run.decision import Admitted, Refusal
 from ledger.run.sources import SOURCE_RULES
 from ledger.testing import START, History, given, given_source
@@ -254,3 +254,19 @@ def test_a_refusal_carries_a_message_for_people() -> None:
     decision = given().when(x.example(CloseRun)).decision
     assert isinstance(decision, Refusal)
     assert "run-1" in decision.message
+
+
+def test_who_may_look_at_the_outside_is_who_may_act_there() -> None:
+    opened = given(x.opened())
+    assert barred(opened.contract, 1) is None
+    for events, rule in (
+        ([x.SUSPENDED], "run_is_held"),
+        ([x.HELD], "run_is_held"),
+        ([x.CLOSED], "run_is_closed"),
+    ):
+        refusal = barred(opened.also(*events).contract, 1)
+        assert refusal is not None
+        assert refusal.rule == rule
+    fenced = barred(opened.contract.with_fields({"incarnation": 3}), 1)
+    assert fenced is not None
+    assert fenced.rule == "superseded"

@@ -20,6 +20,7 @@ from ledger.application.looking import effect_of
 from ledger.application.observing import fresh
 from ledger.application.payloads import Packed, content_of, pack_report
 from ledger.application.reading import contents_of
+from ledger.application.refusals import refusal_error
 from ledger.application.sayings import build
 from ledger.application.statements import Context, Stated
 from ledger.canonical import canonical_text, invalid, load_text
@@ -28,10 +29,11 @@ from ledger.errors import InvalidInput, NotFound, StoreError
 from ledger.events import EffectFailed, EffectReconciled, EffectStarted, EffectSucceeded
 from ledger.gateway import protocol as p
 from ledger.gateway.current import CurrentEffect
-from ledger.gateway.plain import bound
+from ledger.gateway.plain import bound, own
 from ledger.gateway.tools import Declared, Function, Tool, declare
 from ledger.run.claims import names_of
 from ledger.run.contract import Contract
+from ledger.run.decide import barred
 from ledger.run.history import EffectHistory
 from ledger.run.keys import observation_key
 from ledger.secrets import Secrets
@@ -231,9 +233,18 @@ class Doing:
         return effect_of(self.workshop.edge, self.act.key)
 
     def see(self, contract: Contract) -> Payload | None:
-        """Return the observation under the act's key while it is fresh."""
+        """Return the observation under the act's key while it is fresh.
+
+        Raises:
+            Superseded, RunIsClosed, RunIsHeld: there is none, and the outside must not be asked now.
+        """
         self.seen_at = self.workshop.edge.now()
-        return fresh(self.workshop.edge, contract, self.act.key, self.act.tool.fresh_for, self.seen_at)
+        edge, act = self.workshop.edge, self.act
+        seen = fresh(edge, contract, act.key, act.tool.fresh_for, self.seen_at)
+        refusal = None if seen is not None else barred(contract, self.context.incarnation)
+        if refusal is not None:
+            raise refusal_error(refusal)
+        return seen
 
     def read(self, payload: Payload) -> Any:
         """Read what was recorded, as the type that the tool says it returns.
@@ -305,16 +316,20 @@ class Doing:
         self.workshop.heartbeats.forget(self.act.key)
 
     def called_with(self, effect: CurrentEffect) -> Mapping[str, Any]:
-        """Return what to call the function with."""
+        """Return what to call the function with: its own copy, which it may change."""
         lookup = self.workshop.secrets.lookup
-        values = self.act.values if lookup is None else bound(self.act.values, lookup)
+        values = own(self.act.values if lookup is None else bound(self.act.values, lookup))
         signature = self.act.tool.signature
         wants = signature is not None and signature.wants_effect
         return {**values, "effect": effect} if wants else values
 
     def asked_with(self) -> tuple[str, Any]:
-        """Return what to call the probe with: the key, and the arguments as JSON values."""
-        return self.act.key, untag_secrets(load_text(self.act.args), self.workshop.secrets.lookup)
+        """Return what to call the probe with: the key, and the arguments as JSON values, defaults included."""
+        args = untag_secrets(load_text(self.act.args))
+        signature = self.act.tool.signature
+        return self.act.key, self.workshop.secrets.bind(
+            args if signature is None else signature.in_full(args)
+        )
 
     def is_held(self) -> bool:
         """Tell whether the lease holds, however long ago it was granted: it can be renewed."""
@@ -402,6 +417,7 @@ def doing(
         lease_seconds=tool.lease_seconds,
         max_attempts=1 if tool.retry is None else tool.retry.max_attempts,
         occurrence=asked.occurrence,
+        probed=tool.probe is not None,
         recovery=tool.recovery,
         repeat_reason=asked.repeat_reason,
         reserved=tool.cost,

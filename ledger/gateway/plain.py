@@ -7,26 +7,27 @@ or one act two keys.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from pydantic import BaseModel, SecretBytes, SecretStr, TypeAdapter
 
 from ledger.canonical import MAX_DEPTH, Json, invalid
+from ledger.gateway.defaults import Tree
 from ledger.values import SecretRef
 from ledger.values.secrets import TAG, Lookup, tag_secrets
 
 _PLAIN = (str, int, float, bool, type(None))
 
 
-def written(adapter: TypeAdapter[Any], value: Any) -> Json:
-    """Write a value as JSON, with the tag for each reference to a secret.
+def written(adapter: TypeAdapter[Any], value: Any, without: Tree | None = None) -> Json:
+    """Write a value as JSON, with the tag for each reference to a secret; some fields are left out.
 
     Raises:
         ValueError: something in it cannot be written.
     """
-    found: Json = adapter.dump_python(value, mode="json", warnings=False, fallback=_tagged)
+    found: Json = adapter.dump_python(value, mode="json", warnings=False, fallback=_tagged, exclude=without)
     return found
 
 
@@ -41,19 +42,19 @@ def written_in_full(adapter: TypeAdapter[Any], value: Any) -> Json:
     return declared if _left_out(complete, declared, "") is None else complete
 
 
-def checked_in_full(adapter: TypeAdapter[Any], value: Any, path: str) -> Json:
-    """Write an argument as JSON.
+def checked_in_full(adapter: TypeAdapter[Any], value: Any, path: str, without: Tree | None = None) -> Json:
+    """Write an argument as JSON; fields that hold their defaults may be left out.
 
     Raises:
         InvalidInput: it is of a subclass whose further fields would be left out, or holds a set, a hidden
             secret, or what could be taken for a reference to one; `path` says where.
         ValueError: something in it cannot be written.
     """
-    declared = written(adapter, value)
+    declared = written(adapter, value, without)
     if type(value) in _PLAIN:
         return declared
-    _check(adapter.dump_python(value, warnings=False, serialize_as_any=True), path, 1)
-    left_out = _left_out(_complete(adapter, value), declared, path)
+    _check(adapter.dump_python(value, warnings=False, serialize_as_any=True, exclude=without), path, 1)
+    left_out = _left_out(_complete(adapter, value, without), declared, path)
     if left_out is not None:
         raise invalid(
             left_out, "its declared type has no such field, so the key would not tell it; widen the type"
@@ -61,9 +62,9 @@ def checked_in_full(adapter: TypeAdapter[Any], value: Any, path: str) -> Json:
     return declared
 
 
-def _complete(adapter: TypeAdapter[Any], value: Any) -> Json:
+def _complete(adapter: TypeAdapter[Any], value: Any, without: Tree | None = None) -> Json:
     found: Json = adapter.dump_python(
-        value, mode="json", warnings=False, fallback=_tagged, serialize_as_any=True
+        value, mode="json", warnings=False, fallback=_tagged, serialize_as_any=True, exclude=without
     )
     return found
 
@@ -131,6 +132,22 @@ def bound(value: Any, lookup: Lookup) -> Any:
             for name, item in changed.items():
                 object.__setattr__(value, name, item)
     return value
+
+
+def own(value: Any) -> Any:
+    """Return a copy of what can be changed in a value, so that whoever is given it changes nobody else's."""
+    if type(value) in _PLAIN or type(value) is SecretRef:
+        return value
+    if type(value) is dict:
+        return {name: own(item) for name, item in value.items()}
+    if type(value) is list:
+        return [own(item) for item in value]
+    if type(value) is tuple:
+        return tuple(own(item) for item in value)
+    try:
+        return deepcopy(value)
+    except Exception:  # noqa: BLE001  what cannot be copied is given as it is
+        return value
 
 
 def _changed(items: Mapping[Any, Any], lookup: Lookup) -> dict[Any, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -16,7 +16,8 @@ from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 from ledger.canonical import canonical_text, invalid
 from ledger.errors import InvalidInput
 from ledger.gateway.answers import Outcome
-from ledger.gateway.plain import checked_in_full, written_in_full
+from ledger.gateway.defaults import holding_defaults, same
+from ledger.gateway.plain import checked_in_full, written, written_in_full
 from ledger.values import explain, tag_secrets, untag_secrets
 from ledger.values.secrets import TAG
 
@@ -30,7 +31,8 @@ class Bound:
     values: Mapping[str, Any]
     """What the function is called with."""
     text: str
-    """The same as canonical JSON, defaults included: what key and record are made of."""
+    """The same as canonical JSON, without what is as it is declared by default: what key and record are
+    made of. So what is declared later, with a default, changes no key."""
     plain: Mapping[str, Any]
     """The same as JSON values, with references to secrets as they are: where secrets are looked for."""
 
@@ -49,6 +51,12 @@ class Signature:
     """It has a keyword-only parameter `effect`."""
     result: TypeAdapter[Any] | None
     """How to read its result from JSON again; None where it does not say what it returns."""
+    types: Mapping[str, Any] = field(default_factory=dict)
+    """What parameters are declared to be, by name, where that is known."""
+    held: Collection[str] = ()
+    """Arguments that a `partial` holds. They look like defaults, and were given."""
+    _checked: dict[str, tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
+    """Defaults as their types have them and as JSON, once they were asked for."""
 
     @classmethod
     def of(cls, function: Callable[..., Any], tool: str) -> Signature:
@@ -79,7 +87,7 @@ class Signature:
                     defaults[name] = parameter.default
         returns = _of_result(hints.get("return", Any))
         result = None if returns in (Any, inspect.Signature.empty) else _result(returns)
-        return cls(tool, parameters, defaults, extra, wants_effect, result)
+        return cls(tool, parameters, defaults, extra, wants_effect, result, hints, _held(function))
 
     @cached_property
     def digest(self) -> str:
@@ -89,7 +97,8 @@ class Signature:
             InvalidInput: the type of a parameter is none that JSON could be of.
         """
         shape = {name: _shape(adapter, self.tool, name) for name, adapter in self.parameters.items()}
-        text = canonical_text({"tool": self.tool, "parameters": shape, "extra": self.extra})
+        said = {"defaults": self._said(), "extra": self.extra, "parameters": shape, "tool": self.tool}
+        text = canonical_text(said)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def bind(self, args: Mapping[str, Any]) -> Bound:
@@ -108,12 +117,68 @@ class Signature:
             if name not in args:
                 if name not in self.defaults:
                     raise invalid(f"args.{name}", f"{self.tool!r} needs this argument")
-                values[name] = self.defaults[name]
-                json[name] = tag_secrets(values[name], path=f"args.{name}")
+                values[name], default = self._default(name)
+                if name in self.held:
+                    json[name] = default
+                continue
             if adapter is not None:
-                values[name], json[name] = _checked(adapter, values[name], f"args.{name}")
+                values[name], json[name] = _checked(
+                    adapter, values[name], f"args.{name}", self.types.get(name)
+                )
+            if name in self.defaults and name not in self.held and self._is_default(name, values[name]):
+                del json[name]
         text = canonical_text(json, path="args")
         return Bound(values, text, untag_secrets(json) if _TAGGED in text else json)
+
+    def in_full(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments that were read from a record with the defaults as they are declared now.
+
+        What is no longer of its type is left as it is.
+        """
+        full = dict(args)
+        for name, adapter in self.parameters.items():
+            try:
+                if name not in full:
+                    if name in self.defaults:
+                        full[name] = untag_secrets(self._default(name)[1])
+                elif adapter is not None and isinstance(full[name], dict | list):
+                    full[name] = untag_secrets(written(adapter, adapter.validate_python(full[name])))
+            except ValueError:
+                continue
+        return full
+
+    def _default(self, name: str) -> tuple[Any, Any]:
+        """Return a default as its type has it, and as JSON.
+
+        Raises:
+            InvalidInput: it is none of its type, or no JSON.
+        """
+        found = self._checked.get(name)
+        if found is None:
+            adapter, path = self.parameters[name], f"args.{name}"
+            value = self.defaults[name]
+            found = (
+                (value, tag_secrets(value, path=path)) if adapter is None else _checked(adapter, value, path)
+            )
+            canonical_text(found[1], path=path)
+            self._checked[name] = found
+        return found
+
+    def _is_default(self, name: str, value: Any) -> bool:
+        try:
+            return same(value, self._default(name)[0])
+        except InvalidInput:
+            return False  # a default that is never used need not be one
+
+    def _said(self) -> dict[str, Any]:
+        """Say what the defaults are; of one that is no JSON, of which type."""
+        said: dict[str, Any] = {}
+        for name, default in self.defaults.items():
+            try:
+                said[name] = [self._default(name)[1]]
+            except InvalidInput:
+                said[name] = type(default).__name__
+        return said
 
     def result_written(self, value: Any) -> Any:
         """Write a result as JSON, as its declared type does; as it is where none is declared.
@@ -135,14 +200,14 @@ class Signature:
             return value  # the tool returned something else, or its type has changed since
 
 
-def _checked(adapter: TypeAdapter[Any], given: Any, path: str) -> tuple[Any, Any]:
-    """Return an argument as its type has it, and as JSON."""
+def _checked(adapter: TypeAdapter[Any], given: Any, path: str, declared: Any = None) -> tuple[Any, Any]:
+    """Return an argument as its type has it, and as JSON without the defaults of its declared type."""
     try:
         value = adapter.validate_python(given)
     except ValidationError as error:
         raise explain(error, root=path) from None
     try:
-        return value, checked_in_full(adapter, value, path)
+        return value, checked_in_full(adapter, value, path, holding_defaults(declared, value))
     except InvalidInput:
         raise
     except ValueError as error:  # what pydantic cannot write as JSON
@@ -163,6 +228,14 @@ def _hints(function: Callable[..., Any], found: inspect.Signature) -> dict[str, 
         except Exception:  # noqa: BLE001  names that exist for type checkers only
             continue
     return hints
+
+
+def _held(function: Any) -> frozenset[str]:
+    held: set[str] = set()
+    while isinstance(function, partial):
+        held |= function.keywords.keys()
+        function = function.func
+    return frozenset(held)
 
 
 def _names_of(function: Any) -> dict[str, Any]:

@@ -460,3 +460,24 @@ async def test_no_call_replaces_what_is_registered(ledger: AsyncLedger, outside:
     with pytest.raises(InvalidInput, match="is registered with another function"):
         await run.perform("pay", {"order": 7}, outside.plain)
     assert await run.perform("pay", {"order": 7}, outside.awaited) == {"order": 7}
+
+
+@each_kind
+async def test_a_tool_changes_its_own_arguments_only(ledger: AsyncLedger, kind: str) -> None:
+    run = await ledger.open_run("r", "goal")
+    lines: list[int] = [1]
+
+    def plain(lines: list[int], note: str | None = None) -> Any:
+        lines.append(2)
+        raise ConnectionError
+
+    async def awaited(lines: list[int], note: str | None = None) -> Any:
+        plain(lines)
+
+    tools = {"awaited": awaited, "plain": plain, "wrapped": lambda lines, note=None: awaited(lines)}
+    with pytest.raises(OutcomeUnknown):
+        await run.perform("add", {"lines": lines}, tools[kind])
+    with pytest.raises(OutcomeUnknown):
+        await run.perform("add", {"lines": lines, "note": None}, tools[kind])
+    assert lines == [1]
+    assert len(await ledger.effects()) == 1

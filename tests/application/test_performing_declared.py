@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ledger import Happened, NotHappened, Tool
+from ledger import Happened, NotHappened, Retry, Tool
 from ledger.errors import EffectFailed, InvalidInput, OutcomeUnknown
 from ledger.events import EffectIntended
 from ledger.gateway.tools import declare
@@ -121,3 +121,63 @@ def test_reconcile_asks_by_a_call_where_what_is_registered_cannot_be_asked(ledge
     run.perform("post", {"n": 2}, recovery="queryable", probe=lambda key, args: Happened("p-1"))
     assert [one.found for one in ledger.reconcile()] == ["happened"]
     assert [tool.recovery for tool in ledger.tools] == [Recovery.QUERYABLE]
+
+
+def test_a_deploy_that_adds_a_parameter_finds_what_the_last_one_left(
+    open_on: Waiting, clock: SetClock
+) -> None:
+    """The worker dies in the call; the program is mended, and started again."""
+    sent: list[str] = []
+
+    def before(to: str) -> None:
+        sent.append(to)
+        raise KeyboardInterrupt
+
+    def after(to: str, note: str | None = None, copies: int = 1) -> None:
+        sent.append(to)
+
+    with pytest.raises(KeyboardInterrupt):
+        opened(open_on()).perform("mail", {"to": "kim"}, before)
+    clock.tick(31)
+    run = open_on().run("r")
+    for args in ({"to": "kim"}, {"to": "kim", "note": None, "copies": "1"}):
+        with pytest.raises(OutcomeUnknown):
+            run.perform("mail", args, after)
+    assert sent == ["kim"]
+
+
+def test_a_probe_is_given_the_defaults(ledger: Any) -> None:
+    asked: list[Any] = []
+
+    def find(key: str, args: Any) -> NotHappened:
+        asked.append(args)
+        return NotHappened()
+
+    def post(order: int, currency: str = "EUR") -> None:
+        raise TimeoutError
+
+    with pytest.raises(OutcomeUnknown):
+        opened(ledger).perform("post", ARGS, post, recovery="queryable", probe=find)
+    assert asked == [{"order": 17, "currency": "EUR"}]
+
+
+def test_a_tool_changes_its_own_arguments_only(ledger: Any) -> None:
+    run = opened(ledger)
+    order: dict[str, Any] = {"lines": [{"n": 1}], "tags": []}
+
+    def place(lines: Any, tags: list[Any], more: list[Any] = []) -> int:  # noqa: B006
+        count = len(lines) + len(tags) + len(more)
+        lines[0]["n"] = 2
+        for each in (lines, tags, more):
+            each.append("seen")
+        if count > 1:
+            raise AssertionError("it was given what another attempt changed")
+        raise ConnectionError
+
+    again = Retry(2)
+    with pytest.raises(OutcomeUnknown):
+        run.perform("place", order, place, recovery="idempotent", dedupes_for=None, retry=again)
+    assert order == {"lines": [{"n": 1}], "tags": []}
+    with pytest.raises(OutcomeUnknown):
+        run.perform("place", order, place, recovery="idempotent", dedupes_for=None)
+    assert [one.effect.attempt for one in ledger.effects()] == [3]

@@ -139,8 +139,14 @@ def check(tool: Tool) -> Tool:
                 raise invalid(
                     name, f"{tool.name!r} only reads: it is asked once, and what it raises is raised"
                 )
-    if tool.retry is not None and not isinstance(tool.retry, Retry):
-        raise invalid("retry", f"give a Retry, not {tool.retry!r:.50}")
+    _check_retry(tool)
+    for error in tool.definite_errors:
+        if issubclass(TimeoutError, error) or issubclass(ConnectionResetError, error):
+            raise invalid(
+                "definite_errors",
+                f"{error.__name__} may be a time-out or a broken connection, which leave open whether it "
+                "happened: name the errors by which the outside itself refuses",
+            )
     if tool.recovery is Recovery.QUERYABLE and tool.probe is None:
         raise invalid("probe", f"{tool.name!r} is queryable: say how the outside is asked")
     for name in ("fresh_for", "settle_seconds", "dedupes_for"):
@@ -155,6 +161,19 @@ def check(tool: Tool) -> Tool:
         if inspect.isgeneratorfunction(given) or inspect.isasyncgenfunction(given):
             raise invalid(name, "it is a generator, which does nothing until somebody takes from it")
     return tool
+
+
+def _check_retry(tool: Tool) -> None:
+    if tool.retry is None:
+        return
+    if not isinstance(tool.retry, Retry):
+        raise invalid("retry", f"give a Retry, not {tool.retry!r:.50}")
+    if not tool.definite_errors and tool.recovery not in (Recovery.IDEMPOTENT, Recovery.QUERYABLE):
+        raise invalid(
+            "retry",
+            f"it would have no effect: {tool.name!r} is {tool.recovery.value}, so it is tried again after its "
+            "definite_errors only, and none are declared",
+        )
 
 
 class Declared(TypedDict, total=False):
@@ -176,7 +195,8 @@ class Declared(TypedDict, total=False):
     cost: Amounts | None
     """What it will cost at most, by unit: set aside on the grants until the outcome is known."""
     definite_errors: type[BaseException] | Sequence[type[BaseException]]
-    """Exceptions after which it is sure that nothing happened; any other leaves that open."""
+    """Exceptions after which it is sure that nothing happened; any other leaves that open. Time-outs and
+    broken connections do, so what they are instances of is refused."""
     lease_seconds: int
     """How long a worker may be silent before others may take over; 30 where it is not said."""
     resource: str | None

@@ -388,12 +388,12 @@ async def test_a_plain_function_is_heard_out_and_its_outcome_recorded(
 
 @each_way
 @pytest.mark.parametrize(
-    ("definite", "recorded"), [((ConnectionError,), "effect.failed"), ((), "effect.unknown")]
+    ("definite", "recorded"), [((ConnectionRefusedError,), "effect.failed"), ((KeyError,), "effect.unknown")]
 )
 async def test_a_plain_function_that_fails_then_is_neither_asked_about_nor_tried_again(
     ledger: AsyncLedger, deed: Deed, way: str, definite: tuple[type[Exception], ...], recorded: str
 ) -> None:
-    deed.error = ConnectionError("the answer was lost")
+    deed.error = ConnectionRefusedError("nobody is there")
 
     async def moment(stop: Stop) -> None:
         await until(deed.entered.is_set)
@@ -550,7 +550,7 @@ async def test_an_outcome_that_is_said_again_is_said_until_it_is_stored(
 
 @each_way
 async def test_a_pause_between_attempts_is_cut_short(ledger: AsyncLedger, deed: Deed, way: str) -> None:
-    deed.error = ConnectionError("refused")
+    deed.error = ConnectionRefusedError("refused")
     deed.free.set()
 
     async def moment(stop: Stop) -> None:
@@ -558,7 +558,10 @@ async def test_a_pause_between_attempts_is_cut_short(ledger: AsyncLedger, deed: 
         await some_turns()
         stop()
 
-    options: Any = {"definite_errors": (ConnectionError,), "retry": Retry(2, backoff=3600, longest=3600)}
+    options: Any = {
+        "definite_errors": (ConnectionRefusedError,),
+        "retry": Retry(2, backoff=3600, longest=3600),
+    }
     assert await stopped(way, lambda: deed.perform("coroutine", **options), moment) == []
     assert await names(ledger, deed.run) == GIVEN_BACK
 

@@ -210,8 +210,8 @@ async def test_a_block_that_raises_leaves_open_what_happened(ledger: AsyncLedger
             raise ConnectionError("the answer was lost")
     assert isinstance(unknown.value.__cause__, ConnectionError)
     with pytest.raises(EffectFailed):
-        async with run.effect("mail", {"to": "lee"}, definite_errors=(ConnectionError,)):
-            raise ConnectionError("no connection was made")
+        async with run.effect("mail", {"to": "lee"}, definite_errors=(ConnectionRefusedError,)):
+            raise ConnectionRefusedError("no connection was made")
     assert [one.status for one in await ledger.effects()] == ["unknown"]
 
 

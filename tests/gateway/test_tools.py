@@ -194,3 +194,28 @@ def test_no_pause_is_longer_than_the_longest_nor_shorter_than_the_one_before(
 ) -> None:
     retry = Retry(2, backoff, factor, longest)
     assert 0 <= retry.pause(attempt) <= retry.pause(attempt + 1) <= longest
+
+
+@pytest.mark.parametrize(
+    "error", [Exception, OSError, TimeoutError, ConnectionError, ConnectionResetError, (KeyError, OSError)]
+)
+def test_what_leaves_open_whether_it_happened_is_no_definite_error(error: Any) -> None:
+    with pytest.raises(InvalidInput, match="leave open") as refused:
+        declare(refund, definite_errors=error)
+    assert refused.value.path == "definite_errors"
+    with pytest.raises(InvalidInput):
+        declare(refund).with_declared(definite_errors=error)
+
+
+def test_an_error_that_says_that_no_connection_was_made_is_definite() -> None:
+    errors = (ConnectionRefusedError, LookupError)
+    assert declare(refund, definite_errors=errors).definite_errors == errors
+
+
+def test_a_retry_that_nothing_could_lead_to_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="no effect") as refused:
+        declare(refund, retry=Retry(3))
+    assert refused.value.path == "retry"
+    asked: Any = {"recovery": "queryable", "probe": lambda key, args: None}
+    for more in ({"definite_errors": KeyError}, {"recovery": "idempotent", "dedupes_for": None}, asked):
+        assert declare(refund, retry=Retry(3), **more).retry == Retry(3)

@@ -24,7 +24,9 @@ Module = Callable[[str, str], Path]
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Start without settings, in a folder that holds nothing."""
+    """Start without settings, in a folder that holds nothing, and leave no path of a module behind."""
+    # Whoever starts a process later hands it the path of this one.
+    monkeypatch.setattr(sys, "path", list(sys.path))
     for setting in ("URL", "TENANT", "ACTOR"):
         monkeypatch.delenv(f"INTENT_LEDGER_{setting}", raising=False)
     folder = tmp_path / "cwd"

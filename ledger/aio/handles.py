@@ -86,7 +86,12 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
 
     async def ask(self, known: EffectHistory) -> str:
         """Ask the probe of an effect's tool what became of it; as `Run.ask`."""
-        return await self._driver(self._asking(known)).run(p.ask())
+        return (await self.find_out(known)).found
+
+    async def find_out(self, known: EffectHistory) -> p.Answer:
+        """Ask as `ask` does, and return what the probe said too."""
+        one = self._asking(known)
+        return await self._driver(one).run(p.ask(one.clean))
 
     def _perform(self, one: Doing) -> Coroutine[Any, Any, Any]:
         return perform(self._driver(one), one)

@@ -136,6 +136,8 @@ class Driver:
         if isinstance(step, p.See):
             contract = known(doing.run, await self._turns.look())
             return await self._hands.read(partial(doing.see, contract))
+        if isinstance(step, p.Again):
+            return doing.again(step.result)
         if isinstance(step, p.Read):
             read = partial(doing.read, step.payload)
             return read() if step.payload.json_text is not None else await self._hands.read(read)

@@ -23,23 +23,25 @@ from ledger.application.reading import contents_of
 from ledger.application.refusals import refusal_error
 from ledger.application.sayings import build
 from ledger.application.statements import Context, Stated
-from ledger.canonical import canonical_text, invalid, load_text
+from ledger.canonical import canonical_text, invalid, load_text, quote
 from ledger.codec import effect_digest
 from ledger.errors import InvalidInput, NotFound, StoreError
 from ledger.events import EffectFailed, EffectReconciled, EffectStarted, EffectSucceeded
 from ledger.gateway import protocol as p
 from ledger.gateway.current import CurrentEffect
-from ledger.gateway.plain import bound, own
+from ledger.gateway.plain import bound, hides, own, references, told
 from ledger.gateway.tools import Declared, Function, Tool, declare
+from ledger.record import MAX_RECORD_BYTES
 from ledger.run.claims import names_of
 from ledger.run.contract import Contract
 from ledger.run.decide import barred
 from ledger.run.history import EffectHistory
 from ledger.run.keys import observation_key
-from ledger.secrets import Secrets
+from ledger.secrets import Found, Secrets, without_values
 from ledger.stores import forks
 from ledger.stores.base import Blob
-from ledger.values import Payload, Recovery, Runtime, untag_secrets
+from ledger.values import Payload, Recovery, Runtime, bind_secrets, untag_secrets
+from ledger.values.secrets import Lookup
 
 log = logging.getLogger("ledger")
 
@@ -169,6 +171,13 @@ class Doing:
     """The last claim was, or may have been, stored by an earlier call, which did not hear of it."""
     attempt: p.Attempt | None = None
     beat: Beat | None = None
+    resolved: set[str] = field(default_factory=set, repr=False)
+    """What references to secrets came to: it is replaced in all that is told of the act."""
+    kept: str | None = None
+    """JSON of the last result that was reported, where all of it is kept."""
+
+    def __post_init__(self) -> None:
+        self.act = replace(self.act, clean=self.clean)
 
     # --- what is said ----------------------------------------------------------------------------
 
@@ -191,12 +200,9 @@ class Doing:
     def reporting(self, report: p.Report) -> tuple[c.Command, Context]:
         """Return what to say to report what happened, in a shape that can be stored."""
         fields = dict(report.fields)
-        secrets = self.workshop.secrets
-        if "error" in fields:
-            said = fields["error"]
-            fields["error"] = said.with_fields({"message": secrets.redact_text(said.message)})
-        if "evidence" in fields:
-            fields["evidence"] = secrets.redact_text(fields["evidence"])
+        if isinstance(fields.get("external_ref"), str):
+            fields["external_ref"] = self.clean(fields["external_ref"])
+        self.kept = None
         blobs: tuple[Blob, ...] = ()
         if report.result is not None or report.name == "value":
             fields[report.name], blobs = self.packed(report.result)
@@ -216,15 +222,33 @@ class Doing:
     def packed(self, value: Any) -> Packed:
         """Pack what a tool returned: as its own type writes it, and without secrets."""
         signature = self.act.tool.signature
+        written = value
         if signature is not None:
             try:
-                value = signature.result_written(value)
+                written = signature.result_written(value)
             except Exception as error:  # noqa: BLE001  it is no instance of what it says it returns
-                log.warning("the result of %s is not of its declared type: %s", self.act.tool.name, error)
-        kept = self.workshop.secrets.redact(value)
-        if kept is not value:
+                said = self.clean(str(error))
+                log.warning("the result of %s is not of its declared type: %s", self.act.tool.name, said)
+        written = told(written)
+        kept = self._without_secrets(written)
+        if kept is not written:
             log.warning("a secret in what %s returned is recorded as redacted", self.act.tool.name)
-        return pack_report(kept, "result")
+        packed = pack_report(kept, "result")
+        if kept is written and packed.payload.type is None and not hides(value):
+            text = packed.payload.json_text
+            self.kept = packed.blobs[0].content.decode() if text is None else text
+        return packed
+
+    def again(self, value: Any) -> Any:
+        """Return what was just reported as a repeat reads it; where not all of it is kept, as it is."""
+        return value if self.kept is None else self._as_declared(load_text(self.kept))
+
+    def clean(self, text: str) -> str:
+        """Replace the secrets in a text."""
+        return self.workshop.secrets.redact_text(str(without_values(text, self.resolved)))
+
+    def _without_secrets(self, value: Any) -> Any:
+        return self.workshop.secrets.redact(without_values(value, self.resolved))
 
     # --- what is read ----------------------------------------------------------------------------
 
@@ -252,7 +276,9 @@ class Doing:
         Raises:
             NotFound: its content has expired.
         """
-        value = value_of(self.workshop.edge, payload)
+        return self._as_declared(value_of(self.workshop.edge, payload))
+
+    def _as_declared(self, value: Any) -> Any:
         signature = self.act.tool.signature
         return value if signature is None else signature.result_read(value)
 
@@ -286,7 +312,7 @@ class Doing:
         Raises:
             InvalidInput: the value is not JSON.
         """
-        return None if value is None else canonical_text(self.workshop.secrets.redact(value), path="progress")
+        return None if value is None else canonical_text(self._without_secrets(value), path="progress")
 
     def renew(self, progress: str | None) -> None:
         """Renew the lease, and keep this progress; what is only read has none."""
@@ -317,19 +343,44 @@ class Doing:
 
     def called_with(self, effect: CurrentEffect) -> Mapping[str, Any]:
         """Return what to call the function with: its own copy, which it may change."""
-        lookup = self.workshop.secrets.lookup
+        lookup = self._lookup
         values = own(self.act.values if lookup is None else bound(self.act.values, lookup))
         signature = self.act.tool.signature
         wants = signature is not None and signature.wants_effect
         return {**values, "effect": effect} if wants else values
 
     def asked_with(self) -> tuple[str, Any]:
-        """Return what to call the probe with: the key, and the arguments as JSON values, defaults included."""
+        """Return what to call the probe with: the key, and all arguments as JSON values."""
         args = untag_secrets(load_text(self.act.args))
         signature = self.act.tool.signature
-        return self.act.key, self.workshop.secrets.bind(
-            args if signature is None else signature.in_full(args)
-        )
+        full, lookup = args if signature is None else signature.in_full(args), self._lookup
+        return self.act.key, full if lookup is None else bind_secrets(full, lookup)
+
+    @property
+    def _lookup(self) -> Lookup | None:
+        """What finds secrets, and remembers them for as long as the act takes."""
+        lookup = self.workshop.secrets.lookup
+        if lookup is None:
+            return None
+
+        def remembered(name: str) -> str:
+            value = lookup(name)
+            if isinstance(value, str):
+                self.resolved.add(value)
+            return value
+
+        return remembered
+
+    def resolve(self) -> None:
+        """Make sure, before anything is said, that the secrets that its arguments refer to are there.
+
+        Raises:
+            InvalidInput: one is not.
+        """
+        lookup = self._lookup
+        if lookup is not None:
+            for reference in references(self.act.values):
+                reference.bound_to(lookup).resolve()
 
     def is_held(self) -> bool:
         """Tell whether the lease holds, however long ago it was granted: it can be renewed."""
@@ -367,6 +418,9 @@ class Doing:
                 return load_text(lease.progress)
         return None
 
+
+LARGEST_ARGS = MAX_RECORD_BYTES - 16 * 1024
+"""Bytes that the arguments of an act may take in a record; the rest is for what else it holds."""
 
 _LOOKED_THROUGH = 8
 """Attempts that are looked through for their progress."""
@@ -407,7 +461,8 @@ def doing(
     if signature is None:
         raise invalid("tool", f"{tool.name!r} has no function here: register it with one")
     given = signature.bind(args)
-    secret = workshop.secrets.find(given.plain)
+    _check_size(given.text)
+    secret = workshop.secrets.find(given.plain) or _in_names(workshop.secrets, asked)
     claim = build(
         c.ClaimEffect,
         about=tuple(asked.about),
@@ -424,7 +479,7 @@ def doing(
         resource=tool.resource,
         rests_on=tuple(asked.rests_on),
         settle_seconds=tool.settle_seconds,
-        step=asked.step,
+        step=asked.step if secret is None else _redacted(workshop.secrets, asked.step),
         tool=tool.name,
         tool_schema=signature.digest,
         undone_by=asked.undone_by,
@@ -449,7 +504,38 @@ def doing(
     if secret is not None or claim.about:
         where = None if secret is None else f"{secret.path} ({secret.rule}): {secret.hint}"
         context = replace(context, about=claim.about, secret=where)
-    return Doing(workshop, contract.run, act, context)
+    one = Doing(workshop, contract.run, act, context)
+    one.resolve()
+    return one
+
+
+def _check_size(args: str) -> None:
+    """Refuse arguments that no record could hold, in words that say what to do instead."""
+    if len(args) < LARGEST_ARGS // 12:  # no character takes more bytes in a record
+        return
+    size = len(quote(args).encode())
+    if size > LARGEST_ARGS:
+        raise invalid(
+            "args",
+            f"they take {size:,} bytes, and a record holds {LARGEST_ARGS:,} of arguments: keep large content "
+            "outside, and give its digest and where it is as arguments",
+        )
+
+
+def _in_names(secrets: Secrets, asked: Asked) -> Found | None:
+    """Find a secret in what names an act beside its arguments."""
+    names = {
+        "step": asked.step,
+        "occurrence": asked.occurrence,
+        "key": asked.key,
+        "reason": asked.repeat_reason,
+    }
+    found = (secrets.find(said, name) for name, said in names.items() if said is not None)
+    return next((one for one in found if one is not None), None)
+
+
+def _redacted(secrets: Secrets, text: Any) -> Any:
+    return secrets.redact_text(text) if isinstance(text, str) else text
 
 
 def _looked_at(tool: Tool, args: str, asked: Asked) -> str:

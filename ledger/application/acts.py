@@ -32,7 +32,7 @@ class Options(Declared, total=False):
     key: str | None
     """The caller's own name for the act, in the place of step, tool, occurrence and arguments."""
     repeat: bool
-    """Do it although the same act was done under another step; give a `reason`, or what undid the first."""
+    """Do it although the same act was done under another step; give a `reason`. `undone_by` implies it."""
     reason: str | None
     undone_by: str | None
     """Key of the effect that undid the first act: acts before it count no more."""
@@ -90,7 +90,8 @@ class RunActs(RunSayings[R]):
             PossibleRepeat: the same act was done under another step.
             KeyConflict: `key` was used for other arguments.
             OffPlan, AuthorityExceeded, ContractChanged, SecretFound, EffectsDisabled: refused, and recorded.
-            LeaseLost: the lease ended before the call was made; nothing was sent.
+            LeaseLost: the lease ended before the call was made, and nothing was sent; or it ended during the
+                call, and what this attempt did contradicts what is recorded since: it has the `result`.
             ResultNotKept: it was done before, and what it returned was no JSON.
             InvalidInput: arguments do not fit, or options contradict each other; `path` names them.
         """
@@ -136,7 +137,7 @@ class RunActs(RunSayings[R]):
             blobs=packed,
             by=by,
             evidence=self._workshop.secrets.redact(evidence),
-            external_ref=external_ref,
+            external_ref=None if external_ref is None else self._workshop.secrets.redact(external_ref),
             found="happened" if happened else "did_not_happen",
             key=key,
             method="person",
@@ -184,8 +185,8 @@ def _asked(options: Options, *, once: bool) -> Asked:
     undone_by = options.get("undone_by")
     if repeat and reason is None and undone_by is None:
         raise invalid("reason", "a repeat says why, or names what undid the first act: undone_by=KEY")
-    if not repeat and (reason is not None or undone_by is not None):
-        raise invalid("repeat", "a reason, or what undid the first act, is given with repeat=True")
+    if not repeat and undone_by is None and reason is not None:
+        raise invalid("repeat", "a reason is given with repeat=True")
     wait = options.get("wait_seconds", 0.0)
     if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait < float("inf"):
         raise invalid("wait_seconds", f"give seconds from 0 on, not {wait!r:.50}")

@@ -9,6 +9,7 @@ from typing import Any, Unpack, overload
 
 from ledger.application.edge import Edge
 from ledger.application.looking import known_effect
+from ledger.application.performing import refuse_async
 from ledger.application.runs import Run
 from ledger.application.settling import Reconciled, Unsettled, not_asked, oldest_first, unsettled
 from ledger.application.shared import Shared
@@ -44,20 +45,30 @@ class Registered:
         Raises:
             InvalidInput: declarations contradict each other, or have no effect; `path` names one.
         """
-        register = self._shared.workshop.register
         if function is not None:
-            return register(declare(function, name=name, **declared))
-        return lambda body: register(declare(body, name=name, **declared))
+            return self.register(declare(function, name=name, **declared))
+        return lambda body: self.register(declare(body, name=name, **declared))
 
     def register(self, tool: Tool) -> Tool:
-        """Make a tool known here, in the place of one of the same name; return it."""
+        """Make a tool known here, in the place of one of the same name; return it.
+
+        Raises:
+            InvalidInput: it, or its probe, is a coroutine function, and this is no `AsyncLedger`.
+        """
+        self._check(tool)
         return self._shared.workshop.register(tool)
+
+    def _check(self, tool: Tool) -> None:
+        """Refuse a tool that nobody could call here."""
 
 
 class Effects(Registered, ABC):
     """What a ledger knows of effects."""
 
     _edge: Edge
+
+    def _check(self, tool: Tool) -> None:
+        refuse_async(tool)
 
     @abstractmethod
     def run(self, run: str, *, actor: Actor | None = None, correlation: str | None = None) -> Run:
@@ -107,8 +118,8 @@ class Effects(Registered, ABC):
             if because is not None:
                 yield Reconciled(one.run, one.effect, "not_asked", because)
             else:
-                found = self.run(one.run, actor=actor).ask(one.effect)
-                yield Reconciled(one.run, known_effect(self._edge, one.effect.key), found)
+                found, said = self.run(one.run, actor=actor).find_out(one.effect)
+                yield Reconciled(one.run, known_effect(self._edge, one.effect.key), found, said)
 
     def settle(
         self,

@@ -10,6 +10,7 @@ from ledger.canonical import canonical_text, load_text
 from ledger.errors import InvalidInput
 from ledger.stores.base import Blob
 from ledger.values import Payload
+from ledger.values.faults import a
 
 log = logging.getLogger("ledger")
 
@@ -51,14 +52,14 @@ def pack_report(value: Any, kind: str) -> Packed:
         packed = pack(value, kind)
     except InvalidInput as error:
         name, digest = described(value)
-        log.warning("%s, so a %s is recorded by its type and a digest only", error, name)
+        log.warning("%s, so %s is recorded by its type and a digest only", error, a(name))
         return Packed(Payload(digest=digest, type=name))
     size = packed.payload.size
     if size is None or size <= REPORT_BYTES:
         return packed
     name = _type_name(value)
     log.warning(
-        "value: %s bytes, so a %s is recorded by its type and the digest of its JSON only", size, name
+        "value: %s bytes, so %s is recorded by its type and the digest of its JSON only", size, a(name)
     )
     return Packed(Payload(digest=packed.payload.digest, type=name))
 

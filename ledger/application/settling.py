@@ -37,6 +37,7 @@ class Reconciled(NamedTuple):
     found: str
     """`happened`, `did_not_happen` or `unknown`; `not_asked` where it was not, and `because` says why."""
     because: str | None = None
+    """What the probe said, in words, or why it was not asked."""
 
 
 def unsettled(edge: Edge, contract: Contract) -> Iterator[Unsettled]:

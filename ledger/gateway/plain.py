@@ -6,18 +6,25 @@ or one act two keys.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy, deepcopy
 from dataclasses import fields, is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from operator import is_
 from typing import Any
+from uuid import UUID
 
 from pydantic import BaseModel, SecretBytes, SecretStr, TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from ledger.canonical import MAX_DEPTH, Json, invalid
 from ledger.gateway.defaults import Tree
 from ledger.values import SecretRef
 from ledger.values.secrets import TAG, Lookup, tag_secrets
 
+_COMMON = (BaseModel, Decimal, Enum, UUID, date, time, timedelta)
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -131,6 +138,54 @@ def bound(value: Any, lookup: Lookup) -> Any:
             value = copy(value)
             for name, item in changed.items():
                 object.__setattr__(value, name, item)
+    return value
+
+
+def references(value: Any) -> Iterator[SecretRef]:
+    """Yield the references to secrets in a value, those in models and dataclasses too."""
+    for item in _each(value, 0):
+        if type(item) is SecretRef:
+            yield item
+
+
+def hides(value: Any) -> bool:
+    """Tell whether a value holds a secret that pydantic does not write."""
+    return any(isinstance(item, SecretStr | SecretBytes) for item in _each(value, 0))
+
+
+def _each(value: Any, depth: int) -> Iterator[Any]:
+    """Yield a value, and all that is in it."""
+    yield value
+    items: Iterable[Any] = ()
+    if isinstance(value, dict):
+        items = value.values()
+    elif isinstance(value, list | tuple):
+        items = value
+    elif isinstance(value, BaseModel):
+        items = value.__dict__.values()
+    elif is_dataclass(value) and not isinstance(value, type):
+        items = [getattr(value, field.name, None) for field in fields(value)]
+    if depth < MAX_DEPTH:
+        for item in items:
+            yield from _each(item, depth + 1)
+
+
+def told(value: Any, depth: int = 0) -> Any:
+    """Write what is of a common type as JSON, within lists and objects too; all else is left as it is."""
+    if type(value) in _PLAIN or depth > MAX_DEPTH:
+        return value
+    if isinstance(value, list | tuple):
+        items = [told(item, depth + 1) for item in value]
+        same = type(value) is list and all(map(is_, items, value))
+        return value if same else items
+    if type(value) is dict:
+        members = {name: told(item, depth + 1) for name, item in value.items()}
+        return value if all(members[name] is value[name] for name in value) else members
+    if isinstance(value, _COMMON) or (is_dataclass(value) and not isinstance(value, type)):
+        try:
+            return to_jsonable_python(value)
+        except ValueError:
+            return value
     return value
 
 

@@ -9,7 +9,7 @@ Written once, as a generator of steps: what performs them decides how to wait.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -28,6 +28,7 @@ from ledger.gateway.answers import Happened, NotHappened, Outcome
 from ledger.gateway.tools import Tool
 from ledger.run.history import SETTLE_SECONDS, EffectHistory
 from ledger.values import ErrorSaid, Payload, Recovery
+from ledger.values.faults import a
 
 T = TypeVar("T")
 
@@ -52,6 +53,8 @@ class Act:
     """The model and its settings, where a model is asked."""
     with_secret: bool = False
     """The arguments hold a secret, so that the claim will be refused."""
+    clean: Callable[[str], str] = str
+    """Replaces the secrets in what is told of it."""
 
 
 # --- steps ----------------------------------------------------------------------------------------
@@ -87,7 +90,10 @@ class Raised(NamedTuple):
 
 
 class NotBegun(NamedTuple):
-    """The lease ended before the function was called."""
+    """The function was not called, or nothing of it ran."""
+
+    error: Exception | None = None
+    """Why; None: the lease ended before."""
 
 
 class Ask(NamedTuple):
@@ -104,6 +110,12 @@ class Report(NamedTuple):
     fields: dict[str, Any]
     result: Any = None
     name: str = "result"
+
+
+class Again(NamedTuple):
+    """Read a result that was just reported as a repeat reads it; where not all of it is kept, as it is."""
+
+    result: Any
 
 
 class Look(NamedTuple):
@@ -126,7 +138,7 @@ class Wait(NamedTuple):
     seconds: float
 
 
-Step = Claim | Execute | Ask | Report | Look | See | Read | Wait
+Step = Claim | Execute | Ask | Report | Again | Look | See | Read | Wait
 Steps = Generator[Step, Any, T]
 
 
@@ -140,7 +152,8 @@ def perform(act: Act) -> Steps[Any]:
         EffectFailed: the outside refused; nothing happened.
         OutcomeUnknown: nobody knows whether it happened.
         EffectInFlight: another worker is executing it, beyond the act's patience.
-        LeaseLost: the lease ended before the call was made; nothing happened.
+        LeaseLost: the lease ended before the call was made, and nothing happened; or it ended meanwhile, and
+            what this attempt did contradicts what is recorded since: the error has its `result`.
         ResultNotKept: it was done, and its result is no JSON.
 
     And whatever refuses a claim.
@@ -154,16 +167,19 @@ def perform(act: Act) -> Steps[Any]:
                 raise
             continue
         except OutcomeUnknown as unknown:
-            if not (yield from _is_found_out(act)) and not (yield from waiting.to_land(unknown)):
+            answer = yield from _found_out(act)
+            if (answer is not None and answer.settles) or (yield from waiting.to_land(unknown)):
+                continue
+            if answer is None:
                 raise
-            continue
+            raise OutcomeUnknown(f"{unknown}; {answer.said}", **unknown.data) from None
         if attempt is None:
             return (yield from recorded(act.key))
         end: Returned | Raised | NotBegun = yield Execute(attempt)
         if isinstance(end, Returned):
             return (yield from _done(act, attempt, end.value))
         if isinstance(end, NotBegun):
-            raise (yield from _not_begun(act, attempt))
+            raise (yield from _not_begun(act, attempt, end.error))
         yield Wait((yield from _pause_after(act, attempt, end.error)))
 
 
@@ -171,24 +187,35 @@ def _done(act: Act, attempt: Attempt, value: Any) -> Steps[Any]:
     told = value if isinstance(value, Outcome) else Outcome(value)
     fields = {"attempt": attempt.number, "worker": act.claim.worker}
     fields |= {"external_ref": told.external_ref, "cost": told.cost}
-    yield Report(c.ReportSuccess, fields, told.result)
-    return told.result
+    stated = yield Report(c.ReportSuccess, fields, told.result)
+    result = None if told.result is None else (yield Again(told.result))
+    if any(isinstance(record.event, e.EffectDisputed) for record in stated.records):
+        raise LeaseLost(
+            f"attempt {attempt.number} of {act.tool.name!r} was done, but its lease had ended and something "
+            "else is recorded since: a person has to look, and what it did must not be taken for the outcome",
+            key=act.key,
+            result=result,
+        )
+    return result
 
 
-def _not_begun(act: Act, attempt: Attempt) -> Steps[LeaseLost]:
+def _not_begun(act: Act, attempt: Attempt, because: Exception | None) -> Steps[Exception]:
     words = "the lease ended before the call was made"
-    error = ErrorSaid(message=words, type="LeaseLost")
+    error = ErrorSaid(message=words, type="LeaseLost") if because is None else said_by(because, act.clean)
     fields = {"attempt": attempt.number, "worker": act.claim.worker, "error": error}
     yield Report(c.ReportFailure, fields)
+    if because is not None:
+        return because
     return LeaseLost(f"{words} of {act.tool.name!r}; nothing was sent", key=act.key)
 
 
 def _pause_after(act: Act, attempt: Attempt, error: Exception) -> Steps[float]:
     """Settle what raised, as far as it is known; return after how long to go on, or raise."""
-    said = said_by(error)
+    said = said_by(error, act.clean)
     cause = f"{said.type}: {said.message}"
     fields: dict[str, Any] = {"attempt": attempt.number, "error": said}
     found: str | None = None
+    asked = ""
     if isinstance(error, act.tool.definite_errors):
         stated = yield Report(c.ReportFailure, {**fields, "worker": act.claim.worker})
         # Sent again, a refusal says nothing of what was sent first: then it is still not known.
@@ -198,7 +225,9 @@ def _pause_after(act: Act, attempt: Attempt, error: Exception) -> Steps[float]:
     else:
         yield Report(c.ReportUnknown, {**fields, "because": "raised"})
     if found is None:
-        found = yield from _found_out(act)
+        answer = yield from _found_out(act)
+        if answer is not None:
+            found, asked = answer.found, f"; {answer.said}"
     if found == "happened":
         return 0.0
     retry = act.tool.retry
@@ -211,7 +240,7 @@ def _pause_after(act: Act, attempt: Attempt, error: Exception) -> Steps[float]:
             f"{act.tool.name!r} failed, nothing happened: {cause}", key=act.key, cause=cause
         ) from error
     raise OutcomeUnknown(
-        f"nobody knows whether {act.tool.name!r} happened: it raised {cause}",
+        f"nobody knows whether {act.tool.name!r} happened: it raised {cause}{asked}",
         key=act.key,
         retry_after=_retry_after(act.tool),
     ) from error
@@ -235,7 +264,7 @@ def recorded(key: str) -> Steps[Any]:
         return None
     if payload.type is not None:
         raise ResultNotKept(
-            f"{history.tool!r} was done, and returned a {payload.type}, no JSON: only a digest is kept",
+            f"{history.tool!r} was done, and returned {a(payload.type)}, no JSON: only a digest is kept",
             key=key,
             type=payload.type,
             digest=payload.digest,
@@ -246,48 +275,62 @@ def recorded(key: str) -> Steps[Any]:
 # --- asking the outside ---------------------------------------------------------------------------
 
 
-def _is_found_out(act: Act) -> Steps[bool]:
-    """Ask the outside where it can be asked; True where that settled what became of the act."""
-    return (yield from _found_out(act)) in ("happened", "did_not_happen")
+class Answer(NamedTuple):
+    """What asking the outside came to."""
+
+    found: str
+    """`happened`, `did_not_happen` or `unknown`: also where the outside does not have it yet and what was
+    sent may still land."""
+    said: str
+    """What the probe said, in words."""
+
+    @property
+    def settles(self) -> bool:
+        """Tell whether what became of the act is known now."""
+        return self.found != "unknown"
 
 
-def _found_out(act: Act) -> Steps[str | None]:
-    """Ask the outside and record its answer; return what that settled: None where it cannot be asked."""
-    return None if act.tool.probe is None else (yield from ask())
+def _found_out(act: Act) -> Steps[Answer | None]:
+    """Ask the outside and record its answer; None where it cannot be asked."""
+    return None if act.tool.probe is None else (yield from ask(act.clean))
 
 
-def ask() -> Steps[str]:
-    """Ask the probe, record what it says as evidence, and return what is known then.
-
-    One of `happened`, `did_not_happen`, and `unknown`: also where the outside does not have it yet and what
-    was sent may still land.
-    """
+def ask(clean: Callable[[str], str] = str) -> Steps[Answer]:
+    """Ask the probe, record what it says as evidence, and return what is known then."""
     answer: Any = yield Ask()
     fields: dict[str, Any] = {"method": "probe", "found": "unknown"}
     result = None
     if isinstance(answer, Happened):
-        fields |= {"found": "happened", "evidence": _words(answer.evidence) or "the probe found it"}
+        words = _words(answer.evidence, clean)
+        said = f"the probe found it: {words}" if words else "the probe found it"
+        fields |= {"found": "happened", "evidence": words or said}
         fields |= {"external_ref": answer.external_ref, "cost": answer.cost}
         result = answer.result
     elif isinstance(answer, NotHappened):
-        words = _words(answer.evidence) or "the probe did not find it"
-        fields |= {"found": "did_not_happen", "evidence": words}
-    elif isinstance(answer, Raised):
-        said = said_by(answer.error)
-        fields["evidence"] = f"the probe raised {said.type}: {said.message}"
-    elif answer is None:
-        fields["evidence"] = "the probe could not tell"
+        words = _words(answer.evidence, clean)
+        said = f"the probe did not find it: {words}" if words else "the probe did not find it"
+        fields |= {"found": "did_not_happen", "evidence": words or said}
     else:
-        name = type(answer).__name__
-        fields["evidence"] = f"the probe answered with a {name}: it answers Happened, NotHappened or None"
+        said = fields["evidence"] = _without_answer(answer, clean)
     stated = yield Report(c.ReconcileEffect, fields, result)
     events = [record.event for record in stated.records]
     if any(isinstance(event, e.EffectDisputed) for event in events):
-        return "unknown"  # it contradicts what was settled
+        return Answer("unknown", said)  # it contradicts what was settled
     for event in events:
         if isinstance(event, e.EffectReconciled):
-            return event.found
-    return (yield from _known())
+            return Answer(event.found, said)
+    return Answer((yield from _known()), said)
+
+
+def _without_answer(answer: object, clean: Callable[[str], str]) -> str:
+    """Say how a probe did not answer."""
+    if isinstance(answer, Raised):
+        error = said_by(answer.error, clean)
+        return f"the probe raised {error.type}: {error.message}"
+    if answer is None:
+        return "the probe could not tell"
+    name = type(answer).__name__
+    return f"the probe answered with {a(name)}: it answers Happened, NotHappened or None"
 
 
 def _known() -> Steps[str]:
@@ -299,19 +342,19 @@ def _known() -> Steps[str]:
 _KNOWN = {"succeeded": "happened", "failed": "did_not_happen", "did_not_happen": "did_not_happen"}
 
 
-def said_by(error: BaseException) -> ErrorSaid:
+def said_by(error: BaseException, clean: Callable[[str], str] = str) -> ErrorSaid:
     """Put an exception into words that an event can hold."""
     kind = "".join(char if "!" <= char <= "~" else "_" for char in type(error).__name__)
-    return ErrorSaid(message=_words(error), type=kind[:200] or "unnamed")
+    return ErrorSaid(message=_words(error, clean), type=kind[:200] or "unnamed")
 
 
-def _words(said: object) -> str:
+def _words(said: object, clean: Callable[[str], str]) -> str:
     """Return what something says of itself, as an event can hold it; empty where it says nothing."""
     try:
         words = "" if said is None else str(said)
     except Exception:  # noqa: BLE001  whatever its class raises
         words = "it cannot say what"
-    words = words.encode("utf-8", "backslashreplace").decode()
+    words = clean(words.encode("utf-8", "backslashreplace").decode())
     if len(words) > _LONGEST_WORDS:
         words = f"{words[:_LONGEST_WORDS]}… [{len(words)} characters in all]"
     return words if words.strip() else ""
@@ -364,7 +407,7 @@ def read(act: Act) -> Steps[Any]:
     if seen is not None:
         if seen.type is not None:
             raise ResultNotKept(
-                f"{act.tool.name!r} answered with a {seen.type}, which is no JSON: only a digest is kept",
+                f"{act.tool.name!r} answered with {a(seen.type)}, which is no JSON: only a digest is kept",
                 key=act.key,
                 type=seen.type,
                 digest=seen.digest,
@@ -378,9 +421,9 @@ def read(act: Act) -> Steps[Any]:
             evidence={"tool": act.tool.name},
         )
     end: Returned | Raised | NotBegun = yield Execute(Attempt(0, None))
-    if isinstance(end, Raised):
+    if not isinstance(end, Returned):
+        assert end.error is not None, "what needs no lease loses none"
         raise end.error
-    assert isinstance(end, Returned), "what needs no lease loses none"
     told = end.value if isinstance(end.value, Outcome) else Outcome(end.value)
     claim = act.claim
     fields: dict[str, Any] = {
@@ -393,4 +436,4 @@ def read(act: Act) -> Steps[Any]:
         "tool": act.tool.name,
     }
     yield Report(c.RecordObservation, fields, told.result, "value")
-    return told.result
+    return None if told.result is None else (yield Again(told.result))

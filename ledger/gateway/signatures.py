@@ -116,7 +116,9 @@ class Signature:
         for name, adapter in self.parameters.items():
             if name not in args:
                 if name not in self.defaults:
-                    raise invalid(f"args.{name}", f"{self.tool!r} needs this argument")
+                    hint = "; for the CurrentEffect, declare it keyword-only: *, effect"
+                    needs = f"{self.tool!r} needs this argument{hint if name == 'effect' else ''}"
+                    raise invalid(f"args.{name}", needs)
                 values[name], default = self._default(name)
                 if name in self.held:
                     json[name] = default

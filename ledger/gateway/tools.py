@@ -171,8 +171,8 @@ def _check_retry(tool: Tool) -> None:
     if not tool.definite_errors and tool.recovery not in (Recovery.IDEMPOTENT, Recovery.QUERYABLE):
         raise invalid(
             "retry",
-            f"it would have no effect: {tool.name!r} is {tool.recovery.value}, so it is tried again after its "
-            "definite_errors only, and none are declared",
+            f"it would have no effect: {tool.name!r} is {tool.recovery.value}, so it is tried again after "
+            "its definite_errors only, and none are declared",
         )
 
 

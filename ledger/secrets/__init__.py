@@ -14,6 +14,9 @@ from ledger.secrets.names import (
 from ledger.secrets.policy import (
     Secrets,
 )
+from ledger.secrets.resolved import (
+    without_values,
+)
 from ledger.secrets.shapes import (
     DEFAULT_SHAPES,
     Shape,
@@ -25,4 +28,5 @@ __all__ = [
     "Found",
     "Secrets",
     "Shape",
+    "without_values",
 ]

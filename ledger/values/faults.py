@@ -32,6 +32,11 @@ def first_fault(error: ValidationError, root: str, known: Iterable[str] = ()) ->
     return path or "$", _MEMBER.sub(r"\1", fault["msg"].removeprefix("Value error, "))
 
 
+def a(noun: str) -> str:
+    """Put the indefinite article that fits before a noun."""
+    return f"an {noun}" if noun[:1].lower() in "aeiou" and noun else f"a {noun}"
+
+
 def no_such(what: str, name: str, known: Iterable[str], *, prefix: str = "") -> str:
     """Say that there is no such thing, and which is likely meant, or which there are.
 

@@ -15,6 +15,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from ledger.canonical import MAX_DEPTH, Json, canonical_text, invalid
 from ledger.errors import InvalidInput
+from ledger.values.faults import a
 from ledger.values.ids import MAX_ID_LENGTH, check_id
 
 TAG = "$secret"
@@ -75,7 +76,7 @@ class SecretRef:
             # Without its cause, which may say what the lookup holds.
             raise invalid(self.name, "the lookup has no secret of this name") from None
         if not isinstance(value, str):
-            raise invalid(self.name, f"a secret is text, and the lookup returned a {type(value).__name__}")
+            raise invalid(self.name, f"a secret is text, and the lookup returned {a(type(value).__name__)}")
         return value
 
     def __eq__(self, other: object) -> bool:

@@ -41,6 +41,7 @@ class Outside:
     def __init__(self) -> None:
         self.done: list[tuple[int, int, str]] = []
         self.lost = False
+        self.error: Exception = ConnectionError("the answer was lost")
 
     async def awaited(self, order: int, *, effect: CurrentEffect) -> dict[str, int]:
         await anyio.lowlevel.checkpoint()
@@ -63,7 +64,7 @@ class Outside:
     def _do(self, order: int) -> dict[str, int]:
         self.done.append((order, current_effect().attempt, threading.current_thread().name))
         if self.lost:
-            raise ConnectionError("the answer was lost")
+            raise self.error
         return {"order": order}
 
 
@@ -146,7 +147,8 @@ async def test_a_definite_failure_is_tried_again_as_it_was_declared(
 ) -> None:
     run = await ledger.open_run("r", "goal")
     outside.lost = True
-    options: Any = {"definite_errors": (ConnectionError,), "retry": Retry(3, backoff=0)}
+    outside.error = ConnectionRefusedError("nobody is there")
+    options: Any = {"definite_errors": (ConnectionRefusedError,), "retry": Retry(3, backoff=0)}
     with pytest.raises(EffectFailed) as failed:
         await run.perform("pay", {"order": 7}, getattr(outside, kind), **options)
     assert isinstance(failed.value.__cause__, ConnectionError)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ledger import Happened, Ledger, NotHappened, open_ledger
-from ledger.errors import InvalidInput, LedgerError, OutcomeUnknown
+from ledger.errors import InvalidInput, OutcomeUnknown
+from ledger.gateway.tools import declare
 
 ran: list[str] = []
 
@@ -105,7 +106,7 @@ def test_a_probe_to_be_awaited_settles_nothing(ledger: Ledger) -> None:
 
     with pytest.raises(OutcomeUnknown):
         run.perform("pay", {"order": 7}, fail, recovery="queryable", probe=look)
-    ledger.tool(name="pay", recovery="queryable", probe=find)(plain)
+    ledger._shared.workshop.register(declare(plain, name="pay", recovery="queryable", probe=find))
     (one,) = ledger.effects()
     for ask in (lambda: run.ask(one.effect), lambda: list(ledger.reconcile())):
         with pytest.raises(InvalidInput, match="AsyncLedger"):
@@ -114,6 +115,22 @@ def test_a_probe_to_be_awaited_settles_nothing(ledger: Ledger) -> None:
     ledger.tool(name="pay", recovery="queryable", probe=returns_finding)(plain)
     assert [each.found for each in ledger.reconcile()] == ["unknown"]
     assert ran == []
+
+
+@pytest.mark.parametrize("function", COROUTINE_FUNCTIONS.values(), ids=list(COROUTINE_FUNCTIONS))
+def test_no_coroutine_function_is_registered(ledger: Ledger, function: Callable[..., Any]) -> None:
+    registers: list[Callable[[], Any]] = [
+        lambda: ledger.tool(name="pay")(function),
+        lambda: ledger.register(declare(function, name="pay")),
+    ]
+    for register in registers:
+        with pytest.raises(InvalidInput, match="AsyncLedger") as refused:
+            register()
+        assert refused.value.path == "function"
+    with pytest.raises(InvalidInput, match="AsyncLedger") as refused:
+        ledger.tool(name="pay", recovery="queryable", probe=find)(plain)
+    assert refused.value.path == "probe"
+    assert ledger.tools == ()
 
 
 RETURN_COROUTINES: dict[str, Callable[..., Any]] = {
@@ -127,12 +144,24 @@ def test_nothing_runs_of_a_coroutine_that_a_plain_function_returns(
     ledger: Ledger, function: Callable[..., Any]
 ) -> None:
     run = ledger.open_run("r", "goal")
-    with pytest.raises(LedgerError) as refused:
+    with pytest.raises(InvalidInput, match="AsyncLedger"):
         run.perform("pay", {"order": 7}, function)
-    cause = refused.value if isinstance(refused.value, InvalidInput) else refused.value.__cause__
-    assert isinstance(cause, InvalidInput)
-    assert "AsyncLedger" in str(cause)
     assert ran == []
+    assert ledger.effects() == []
+    assert [record.name for record in ledger.log("r", after=1)][-1] == "effect.failed"
+    assert run.perform("pay", {"order": 7}, plain) == 7
+    with pytest.raises(InvalidInput, match="AsyncLedger"):
+        run.perform("look", {"order": 7}, function, recovery="read_only")
+
+
+def test_what_a_function_returned_may_be_under_way_unless_nothing_of_it_ran(ledger: Ledger) -> None:
+    class Sent:
+        def __await__(self) -> Any:
+            raise AssertionError("nobody awaits here")
+
+    with pytest.raises(OutcomeUnknown) as unknown:
+        ledger.open_run("r", "goal").perform("pay", {}, Sent)
+    assert isinstance(unknown.value.__cause__, InvalidInput)
 
 
 async def later() -> Any:

@@ -19,6 +19,7 @@ from ledger.errors import (
     EffectsDisabled,
     InvalidInput,
     KeyConflict,
+    LeaseLost,
     OffPlan,
     OutcomeUnknown,
     PossibleRepeat,
@@ -94,7 +95,7 @@ def test_an_act_that_was_undone_is_no_repeat_and_what_followed_the_undoing_is(
     clock.tick(1)
     with pytest.raises(PossibleRepeat):
         run.perform("book", ARGS, outside, step="b")
-    assert run.perform("book", ARGS, outside, step="b", repeat=True, undone_by=undoing) == {"done": 3}
+    assert run.perform("book", ARGS, outside, step="b", undone_by=undoing) == {"done": 3}
     clock.tick(1)
     with pytest.raises(PossibleRepeat):
         run.perform("book", ARGS, outside, step="c", repeat=True, undone_by=undoing)
@@ -114,7 +115,6 @@ def test_what_was_not_done_undoes_nothing(ledger: Any) -> None:
     [
         ("reason", {"repeat": True}),
         ("repeat", {"reason": "asked for"}),
-        ("repeat", {"undone_by": "a" * 64}),
         ("wait_seconds", {"wait_seconds": -1}),
         ("wait_seconds", {"wait_seconds": float("nan")}),
         ("wait_seconds", {"wait_seconds": True}),
@@ -563,8 +563,11 @@ def test_a_late_success_after_somebody_said_that_it_did_not_happen_is_disputed(
         assert second.run("r").perform("refund", ARGS, lambda **args: "second") == "second"
         return "first"
 
-    assert run.perform("refund", ARGS, slow) == "first"
-    assert [one.status for one in second.effects()] == ["disputed"]
+    with pytest.raises(LeaseLost) as lost:
+        run.perform("refund", ARGS, slow)
+    assert lost.value.data["result"] == "first"
+    [one] = second.effects()
+    assert (one.status, one.effect.key) == ("disputed", lost.value.data["key"])
     with pytest.raises(OutcomeUnknown):
         run.perform("refund", ARGS, slow)
     assert "effect.disputed" in names(first)

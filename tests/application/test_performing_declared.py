@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ledger import Happened, NotHappened, Retry, Tool
-from ledger.errors import EffectFailed, InvalidInput, OutcomeUnknown
+from ledger.errors import EffectFailed, InvalidInput, OutcomeUnknown, ResultNotKept
 from ledger.events import EffectIntended
 from ledger.gateway.tools import declare
 from ledger.values import Recovery
@@ -181,3 +181,19 @@ def test_a_tool_changes_its_own_arguments_only(ledger: Any) -> None:
     with pytest.raises(OutcomeUnknown):
         run.perform("place", order, place, recovery="idempotent", dedupes_for=None)
     assert [one.effect.attempt for one in ledger.effects()] == [3]
+
+
+def test_arguments_larger_than_a_record_are_refused_with_what_to_do(ledger: Any) -> None:
+    run = opened(ledger)
+    run.perform("store", {"text": "x" * 240_000}, lambda text: 1)
+    for text in ("x" * 260_000, '"' * 70_000, "\x00" * 50_000):
+        with pytest.raises(InvalidInput, match="digest") as refused:
+            run.perform("store", {"text": text}, lambda text: 1)
+        assert refused.value.path == "args"
+
+
+def test_a_result_that_was_not_kept_is_named_with_an_article(ledger: Any) -> None:
+    run = opened(ledger)
+    run.perform("make", {}, object)
+    with pytest.raises(ResultNotKept, match="returned an object"):
+        run.perform("make", {}, object)

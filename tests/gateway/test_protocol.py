@@ -136,18 +136,43 @@ def value(expected: Any) -> Callable[[Any], bool]:
 DONE = [(p.Claim, None), (p.Look, known("succeeded", Payload(json_text="1"))), (p.Read, 1)]
 RAISES = [(p.Claim, FIRST), (p.Execute, p.Raised(BROKEN)), (UNKNOWN, STORED)]
 REFUSED = [(p.Claim, FIRST), (p.Execute, p.Raised(DEFINITE)), (FAILURE, FAILED)]
-SUCCEEDS = [(p.Claim, SECOND), (p.Execute, p.Returned("ok")), (SUCCESS, STORED)]
+SUCCEEDS = [(p.Claim, SECOND), (p.Execute, p.Returned("ok")), (SUCCESS, STORED), (p.Again, "ok")]
+DISPUTED = SimpleNamespace(
+    records=(
+        SimpleNamespace(
+            event=e.EffectDisputed(
+                act=KEY, attempt=1, key=KEY, recovery=Recovery.QUERYABLE, reported="succeeded", tool="refund"
+            )
+        ),
+    ),
+    repeated=False,
+)
 
 # What it is called, the act, steps with their answers, and the end.
 CASES: dict[str, tuple[p.Act, Script, Callable[[Any], bool]]] = {
     "it returns": (
         act(PLAIN),
-        [(p.Claim, FIRST), (p.Execute, p.Returned({"id": 1})), (SUCCESS, STORED)],
-        value({"id": 1}),
+        [(p.Claim, FIRST), (p.Execute, p.Returned((1,))), (SUCCESS, STORED), (p.Again, [1])],
+        value([1]),
+    ),
+    "it returns nothing": (
+        act(PLAIN),
+        [(p.Claim, FIRST), (p.Execute, p.Returned(None)), (SUCCESS, STORED)],
+        value(None),
+    ),
+    "it returns, and was fenced": (
+        act(PLAIN),
+        [(p.Claim, FIRST), (p.Execute, p.Returned((1,))), (SUCCESS, DISPUTED), (p.Again, [1])],
+        raised(LeaseLost, key=KEY, result=[1]),
+    ),
+    "nothing of it ran": (
+        act(PLAIN),
+        [(p.Claim, FIRST), (p.Execute, p.NotBegun(BROKEN)), (FAILURE, FAILED)],
+        raised(RuntimeError),
     ),
     "it returns an outcome": (
         act(PLAIN),
-        [(p.Claim, FIRST), (p.Execute, p.Returned(Outcome(7, "ch-1"))), (SUCCESS, STORED)],
+        [(p.Claim, FIRST), (p.Execute, p.Returned(Outcome(7, "ch-1"))), (SUCCESS, STORED), (p.Again, 7)],
         value(7),
     ),
     "it was done": (act(PLAIN), DONE, value(1)),
@@ -414,7 +439,8 @@ def test_each_answer_of_a_probe_is_evidence(answer: Any, what: str, evidence: st
     ],
 )
 def test_what_was_found_out_before_stands(status: str, what: str) -> None:
-    assert drive(p.ask(), [(p.Ask, None), (FINDING, STORED), (p.Look, known(status))]) == what
+    end = drive(p.ask(), [(p.Ask, None), (FINDING, STORED), (p.Look, known(status))])
+    assert end == (what, "the probe could not tell")
 
 
 def test_what_is_found_out_against_the_record_is_not_known() -> None:
@@ -434,7 +460,7 @@ def test_what_is_found_out_against_the_record_is_not_known() -> None:
         ),
         repeated=False,
     )
-    assert drive(p.ask(), [(p.Ask, Happened()), (FINDING, both)]) == "unknown"
+    assert drive(p.ask(), [(p.Ask, Happened()), (FINDING, both)]) == ("unknown", "the probe found it")
 
 
 class Mute(Exception):
@@ -473,7 +499,7 @@ READS: dict[str, tuple[p.Act, Script, Callable[[Any], bool]]] = {
     ),
     "it is not known": (
         act(LOOKS),
-        [(p.See, None), (p.Execute, p.Returned([1])), (c.RecordObservation, STORED)],
+        [(p.See, None), (p.Execute, p.Returned([1])), (c.RecordObservation, STORED), (p.Again, [1])],
         value([1]),
     ),
     "it raises": (act(LOOKS), [(p.See, None), (p.Execute, p.Raised(BROKEN))], raised(RuntimeError)),

@@ -107,6 +107,13 @@ def test_a_default_is_checked() -> None:
     refused(refund, "args.order")
 
 
+def test_who_takes_the_effect_by_place_is_told_how_to_declare_it() -> None:
+    def pay(order: int, effect: Any) -> None: ...
+
+    assert "keyword-only: *, effect" in refused(pay, "args.effect", order=1)
+    assert bind(pay, order=1, effect="x").text == '{"effect":"x","order":1}'
+
+
 def test_unknown_missing_and_wrong_arguments_are_named() -> None:
     def refund(order: int, lines: list[Line]) -> None: ...
 

@@ -112,7 +112,7 @@ def _answers(opened: Ledger, run: str | None, unread: list[Unread]) -> Iterator[
     for told in _told(opened, run, unread):
         one = as_time_makes_it(opened, told.effect, told.run)
         because, now = told.because, lease_now(opened)
-        if because is not None:
+        if told.found == "not_asked":
             if one.status == "executing":
                 because = find_out(one, now)
             elif told.effect.tool not in known:

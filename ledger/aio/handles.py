@@ -86,10 +86,10 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
 
     async def ask(self, known: EffectHistory) -> str:
         """Ask the probe of an effect's tool what became of it; as `Run.ask`."""
-        return (await self.find_out(known)).found
+        return (await self._find_out(known)).found
 
-    async def find_out(self, known: EffectHistory) -> p.Answer:
-        """Ask as `ask` does, and return what the probe said too."""
+    async def _find_out(self, known: EffectHistory) -> p.Answer:
+        """Ask, and return what the probe said too."""
         one = self._asking(known)
         return await self._driver(one).run(p.ask(one.clean))
 

@@ -210,7 +210,7 @@ class AsyncLedger(Registered):
             if because is not None:
                 yield Reconciled(one.run, one.effect, "not_asked", because)
             else:
-                found, said = await (await self.run(one.run, actor=actor)).find_out(one.effect)
+                found, said = await (await self.run(one.run, actor=actor))._find_out(one.effect)
                 yield Reconciled(one.run, await self.effect(one.effect.key), found, said)
 
     async def settle(

@@ -118,7 +118,7 @@ class Effects(Registered, ABC):
             if because is not None:
                 yield Reconciled(one.run, one.effect, "not_asked", because)
             else:
-                found, said = self.run(one.run, actor=actor).find_out(one.effect)
+                found, said = self.run(one.run, actor=actor)._find_out(one.effect)
                 yield Reconciled(one.run, known_effect(self._edge, one.effect.key), found, said)
 
     def settle(

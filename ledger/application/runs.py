@@ -93,10 +93,10 @@ class Run(RunActs[Stated]):
         Raises:
             InvalidInput: its tool is not known here, or has no probe; or the probe is a coroutine function.
         """
-        return self.find_out(known).found
+        return self._find_out(known).found
 
-    def find_out(self, known: EffectHistory) -> p.Answer:
-        """Ask as `ask` does, and return what the probe said too."""
+    def _find_out(self, known: EffectHistory) -> p.Answer:
+        """Ask, and return what the probe said too."""
         one = self._asking(known)
         return self._driver(one).run(p.ask(one.clean))
 

@@ -111,8 +111,9 @@ def _answers(opened: Ledger, run: str | None, unread: list[Unread]) -> Iterator[
     known = {tool.name for tool in opened.tools}
     for told in _told(opened, run, unread):
         one = as_time_makes_it(opened, told.effect, told.run)
-        because, now = told.because, lease_now(opened)
-        if told.found == "not_asked":
+        # What a probe said is told from the record, with when it was said.
+        because, now = told.because if told.found == "not_asked" else None, lease_now(opened)
+        if because is not None:
             if one.status == "executing":
                 because = find_out(one, now)
             elif told.effect.tool not in known:

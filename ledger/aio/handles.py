@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from ledger import commands as c
 from ledger.aio.performing import Driver, Surroundings, block, perform
 from ledger.aio.turns import AsyncTurns
-from ledger.application.acting import Doing, Workshop
+from ledger.application.acting import Doing
 from ledger.application.acts import Options, RunActs
 from ledger.application.loaded import Loaded
 from ledger.application.performing import Block
@@ -18,6 +18,7 @@ from ledger.application.reading import loaded
 from ledger.application.runs import known
 from ledger.application.sources import SourceSayings
 from ledger.application.statements import Context, Stated
+from ledger.application.workshop import Workshop
 from ledger.errors import StoreUnavailable
 from ledger.gateway import protocol as p
 from ledger.gateway.tools import Tool

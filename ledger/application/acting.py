@@ -9,148 +9,36 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ledger import commands as c
-from ledger.application.edge import Edge, worker_name
-from ledger.application.heartbeats import Beat, Heartbeats
+from ledger.application.edge import Edge
+from ledger.application.heartbeats import Beat
 from ledger.application.looking import effect_of
 from ledger.application.observing import fresh
 from ledger.application.payloads import Packed, content_of, pack_report
 from ledger.application.reading import contents_of
 from ledger.application.refusals import refusal_error
-from ledger.application.sayings import build
 from ledger.application.statements import Context, Stated
-from ledger.canonical import canonical_text, invalid, load_text, quote
+from ledger.application.workshop import Workshop
+from ledger.canonical import canonical_text, load_text
 from ledger.codec import effect_digest
 from ledger.errors import InvalidInput, NotFound, StoreError
 from ledger.events import EffectFailed, EffectReconciled, EffectStarted, EffectSucceeded
 from ledger.gateway import protocol as p
 from ledger.gateway.current import CurrentEffect
 from ledger.gateway.plain import bound, hides, own, references, told
-from ledger.gateway.tools import Declared, Function, Tool, declare
-from ledger.record import MAX_RECORD_BYTES
-from ledger.run.claims import names_of
 from ledger.run.contract import Contract
 from ledger.run.decide import barred
 from ledger.run.history import EffectHistory
-from ledger.run.keys import observation_key
-from ledger.secrets import Found, Secrets, without_values
-from ledger.stores import forks
+from ledger.secrets import without_values
 from ledger.stores.base import Blob
-from ledger.values import Payload, Recovery, Runtime, bind_secrets, untag_secrets
+from ledger.values import Payload, bind_secrets, untag_secrets
 from ledger.values.secrets import Lookup
 
 log = logging.getLogger("ledger")
-
-
-class Workshop:
-    """The tools of a ledger, and what all acts of it share. Threads may share it."""
-
-    def __init__(self, edge: Edge, secrets: Secrets | None = None) -> None:
-        self.edge = edge
-        self.secrets = Secrets() if secrets is None else secrets
-        self.tools: dict[str, Tool] = {}
-        """What was registered, by name."""
-        self.heartbeats = Heartbeats(edge)
-        self._name = worker_name()
-        self._made: dict[str, tuple[tuple[Function, Declared], Tool]] = {}
-        """The last tool that a call made under a name, and of what: most calls say what the last one did."""
-        self._probed: dict[str, Tool] = {}
-        """The last tool of a call, by name, that said how the outside is asked."""
-
-    @property
-    def worker(self) -> str:
-        """Name who claims here: this ledger, in this process."""
-        return f"{self._name}/{forks.generation()}"
-
-    @property
-    def known(self) -> dict[str, Tool]:
-        """All tools that are known here, by name; where calls made several, the last that can be asked."""
-        made = {name: tool for name, (_, tool) in self._made.items()} | self._probed
-        asked = {name: tool for name, tool in self._probed.items() if name in self.tools}
-        return made | {name: _with_probe(tool, asked.get(name)) for name, tool in self.tools.items()}
-
-    def register(self, tool: Tool) -> Tool:
-        """Keep a tool, so that it is found by its name; a later one of the same name takes its place."""
-        self.tools[tool.name] = tool
-        return tool
-
-    def tool(self, tool: Tool | str | Function, function: Function | None, declared: Declared) -> Tool:
-        """Find or declare the tool of a call. What a call declares is of this call alone.
-
-        Raises:
-            InvalidInput: no tool of this name is known here, it is registered with another function, or
-                declarations contradict each other.
-        """
-        if isinstance(tool, Tool):
-            if function is not None:
-                raise invalid("function", f"{tool.name!r} is a tool already and has its function")
-            known = self.register(tool)
-        elif function is not None or not isinstance(tool, str):
-            return self._declared_here(tool, function, declared)
-        elif tool in self.tools:
-            known = self.tools[tool]
-        else:
-            names = ", ".join(sorted(self.tools)) or "none"
-            raise invalid("tool", f"no tool {tool!r} is known here (known: {names}): give its function")
-        return self._asked_by(known.with_declared(**declared)) if declared else known
-
-    def _declared_here(self, tool: str | Function, function: Function | None, declared: Declared) -> Tool:
-        """Make a tool of a function and what the call declares of it, anew where one of them is another."""
-        body = tool if function is None else function
-        if not callable(body):
-            raise invalid("function", f"give a function, not {body!r:.50}")
-        name = tool if isinstance(tool, str) else getattr(body, "__name__", None)
-        said = body, declared
-        made = self._made.get(name) if isinstance(name, str) else None
-        if made is not None and made[0] == said and name not in self.tools:
-            return made[1]
-        if isinstance(body, Tool):
-            found = replace(body, name=name or body.name)
-            found = found.with_declared(**declared) if declared else found
-        else:
-            found = declare(body, name=name, **declared)
-        registered = self.tools.get(found.name)
-        if registered is None:
-            self._made[found.name] = said, found
-            return self._asked_by(found)
-        if registered.function != found.function:
-            raise invalid(
-                "function",
-                f"{found.name!r} is registered with another function: give its name alone, or the tool",
-            )
-        if isinstance(body, Tool):
-            return self._asked_by(found)
-        return self._asked_by(registered.with_declared(**declared)) if declared else registered
-
-    def _asked_by(self, tool: Tool) -> Tool:
-        """Remember how the outside is asked about the acts of a tool that is known from a call."""
-        if tool.probe is not None:
-            self._probed[tool.name] = tool
-        return tool
-
-
-def _with_probe(registered: Tool, called: Tool | None) -> Tool:
-    return registered if called is None or registered.probe is not None else called
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How a call names its act, beside tool and arguments."""
-
-    step: str | None = None
-    occurrence: str | None = None
-    key: str | None = None
-    repeat_reason: str | None = None
-    undone_by: str | None = None
-    rests_on: Sequence[str] = ()
-    about: Sequence[str] = ()
-    runtime: Runtime | None = None
-    wait_seconds: float = 0.0
-    once: bool = False
 
 
 @dataclass(slots=True)
@@ -419,9 +307,6 @@ class Doing:
         return None
 
 
-LARGEST_ARGS = MAX_RECORD_BYTES - 16 * 1024
-"""Bytes that the arguments of an act may take in a record; the rest is for what else it holds."""
-
 _LOOKED_THROUGH = 8
 """Attempts that are looked through for their progress."""
 
@@ -440,116 +325,6 @@ def value_of(edge: Edge, payload: Payload) -> Any:
     if content is None:
         raise NotFound(f"the content with digest {payload.digest} has expired", digest=payload.digest)
     return content_of(content)
-
-
-def doing(
-    workshop: Workshop,
-    contract: Contract,
-    context: Context,
-    tool: Tool,
-    args: Mapping[str, Any],
-    asked: Asked,
-) -> Doing:
-    """Build an act from a call.
-
-    Raises:
-        InvalidInput: arguments do not fit the tool's signature, or a name is malformed; `path` says which.
-    """
-    if not isinstance(args, Mapping):
-        raise invalid("args", f"give a mapping of arguments by name, not {args!r:.50}")
-    signature = tool.signature
-    if signature is None:
-        raise invalid("tool", f"{tool.name!r} has no function here: register it with one")
-    given = signature.bind(args)
-    _check_size(given.text)
-    secret = workshop.secrets.find(given.plain) or _in_names(workshop.secrets, asked)
-    claim = build(
-        c.ClaimEffect,
-        about=tuple(asked.about),
-        args=given.text,
-        dedupes_for=tool.dedupes_for,
-        given=asked.key,
-        lease_seconds=tool.lease_seconds,
-        max_attempts=1 if tool.retry is None else tool.retry.max_attempts,
-        occurrence=asked.occurrence,
-        probed=tool.probe is not None,
-        recovery=tool.recovery,
-        repeat_reason=asked.repeat_reason,
-        reserved=tool.cost,
-        resource=tool.resource,
-        rests_on=tuple(asked.rests_on),
-        settle_seconds=tool.settle_seconds,
-        step=asked.step if secret is None else _redacted(workshop.secrets, asked.step),
-        tool=tool.name,
-        tool_schema=signature.digest,
-        undone_by=asked.undone_by,
-        worker=workshop.worker,
-    )
-    reads = tool.recovery is Recovery.READ_ONLY
-    if reads and secret is not None:
-        raise invalid(secret.path, f"it holds a secret ({secret.rule}): {secret.hint}")
-    assert isinstance(claim, c.ClaimEffect)
-    names = names_of(contract, claim)
-    act = p.Act(
-        tool=tool,
-        key=_looked_at(tool, given.text, asked) if reads else names.key,
-        args=given.text,
-        values=given.values,
-        claim=claim,
-        is_fork=contract.fork_of is not None,
-        once=asked.once,
-        patience=asked.wait_seconds,
-        runtime=asked.runtime,
-    )
-    if secret is not None or claim.about:
-        where = None if secret is None else f"{secret.path} ({secret.rule}): {secret.hint}"
-        context = replace(context, about=claim.about, secret=where)
-    one = Doing(workshop, contract.run, act, context)
-    one.resolve()
-    return one
-
-
-def _check_size(args: str) -> None:
-    """Refuse arguments that no record could hold, in words that say what to do instead."""
-    if len(args) < LARGEST_ARGS // 12:  # no character takes more bytes in a record
-        return
-    size = len(quote(args).encode())
-    if size > LARGEST_ARGS:
-        raise invalid(
-            "args",
-            f"they take {size:,} bytes, and a record holds {LARGEST_ARGS:,} of arguments: keep large content "
-            "outside, and give its digest and where it is as arguments",
-        )
-
-
-def _in_names(secrets: Secrets, asked: Asked) -> Found | None:
-    """Find a secret in what names an act beside its arguments."""
-    names = {
-        "step": asked.step,
-        "occurrence": asked.occurrence,
-        "key": asked.key,
-        "reason": asked.repeat_reason,
-    }
-    found = (secrets.find(said, name) for name, said in names.items() if said is not None)
-    return next((one for one in found if one is not None), None)
-
-
-def _redacted(secrets: Secrets, text: Any) -> Any:
-    return secrets.redact_text(text) if isinstance(text, str) else text
-
-
-def _looked_at(tool: Tool, args: str, asked: Asked) -> str:
-    """Name what a call looks at; what another model answers, or the same in another setting, is another."""
-    if asked.runtime is not None:
-        args = f"{args}\n{asked.runtime.model_dump_json(exclude_none=True)}"
-    return observation_key(tool.name, args, asked.occurrence)
-
-
-def asking(workshop: Workshop, run: str, context: Context, tool: Tool, known: EffectHistory) -> Doing:
-    """Build what asks a tool's probe about an effect that is known from its record."""
-    claim = c.ClaimEffect(args=known.args, recovery=known.recovery, tool=known.tool, worker=workshop.worker)
-    act = p.Act(tool=tool, key=known.key, args=known.args, values=load_text(known.args), claim=claim)
-    return Doing(workshop, run, act, context)
 
 
 def _built(kind: type[c.Command], fields: dict[str, Any]) -> c.Command:

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
 from ledger import commands as c
-from ledger.application.acting import Asked, Doing, Workshop, asking, doing
+from ledger.application.acting import Doing
+from ledger.application.naming import Asked, asking, doing
 from ledger.application.payloads import pack_report
 from ledger.application.sayings import RunSayings, several
 from ledger.application.statements import Context
+from ledger.application.workshop import Workshop
 from ledger.canonical import invalid
 from ledger.gateway.tools import Declared, Function, Tool
 from ledger.run.contract import Contract

@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager
 from typing import Any, Unpack
 
 from ledger import commands as c
-from ledger.application.acting import Doing, Workshop
+from ledger.application.acting import Doing
 from ledger.application.acts import Options, RunActs
 from ledger.application.loaded import Loaded
 from ledger.application.performing import Block, Driver, block, perform
 from ledger.application.statements import Context, Stated
 from ledger.application.turns import Turns
+from ledger.application.workshop import Workshop
 from ledger.errors import RunNotFound, StoreUnavailable
 from ledger.gateway import protocol as p
 from ledger.gateway.tools import Tool

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import TypeAdapter, ValidationError
 
 from ledger import commands as c
-from ledger.application.acting import Workshop
 from ledger.application.edge import Edge
 from ledger.application.kinds import SOURCE, load_source
 from ledger.application.sayings import build, several
 from ledger.application.statements import Context
 from ledger.application.stream import Stream
 from ledger.application.turns import Turns
+from ledger.application.workshop import Workshop
 from ledger.canonical import invalid
 from ledger.gateway.tools import Tool
 from ledger.run.sources import PREFIX, SourceState

@@ -1,0 +1,101 @@
+"""The tools of a ledger, and what all acts of it share."""
+
+from dataclasses import replace
+
+from ledger.application.edge import Edge, worker_name
+from ledger.application.heartbeats import Heartbeats
+from ledger.canonical import invalid
+from ledger.gateway.tools import Declared, Function, Tool, declare
+from ledger.secrets import Secrets
+from ledger.stores import forks
+
+
+class Workshop:
+    """The tools of a ledger, and what all acts of it share. Threads may share it."""
+
+    def __init__(self, edge: Edge, secrets: Secrets | None = None) -> None:
+        self.edge = edge
+        self.secrets = Secrets() if secrets is None else secrets
+        self.tools: dict[str, Tool] = {}
+        """What was registered, by name."""
+        self.heartbeats = Heartbeats(edge)
+        self._name = worker_name()
+        self._made: dict[str, tuple[tuple[Function, Declared], Tool]] = {}
+        """The last tool that a call made under a name, and of what: most calls say what the last one did."""
+        self._probed: dict[str, Tool] = {}
+        """The last tool of a call, by name, that said how the outside is asked."""
+
+    @property
+    def worker(self) -> str:
+        """Name who claims here: this ledger, in this process."""
+        return f"{self._name}/{forks.generation()}"
+
+    @property
+    def known(self) -> dict[str, Tool]:
+        """All tools that are known here, by name; where calls made several, the last that can be asked."""
+        made = {name: tool for name, (_, tool) in self._made.items()} | self._probed
+        asked = {name: tool for name, tool in self._probed.items() if name in self.tools}
+        return made | {name: _with_probe(tool, asked.get(name)) for name, tool in self.tools.items()}
+
+    def register(self, tool: Tool) -> Tool:
+        """Keep a tool, so that it is found by its name; a later one of the same name takes its place."""
+        self.tools[tool.name] = tool
+        return tool
+
+    def tool(self, tool: Tool | str | Function, function: Function | None, declared: Declared) -> Tool:
+        """Find or declare the tool of a call. What a call declares is of this call alone.
+
+        Raises:
+            InvalidInput: no tool of this name is known here, it is registered with another function, or
+                declarations contradict each other.
+        """
+        if isinstance(tool, Tool):
+            if function is not None:
+                raise invalid("function", f"{tool.name!r} is a tool already and has its function")
+            known = self.register(tool)
+        elif function is not None or not isinstance(tool, str):
+            return self._declared_here(tool, function, declared)
+        elif tool in self.tools:
+            known = self.tools[tool]
+        else:
+            names = ", ".join(sorted(self.tools)) or "none"
+            raise invalid("tool", f"no tool {tool!r} is known here (known: {names}): give its function")
+        return self._asked_by(known.with_declared(**declared)) if declared else known
+
+    def _declared_here(self, tool: str | Function, function: Function | None, declared: Declared) -> Tool:
+        """Make a tool of a function and what the call declares of it, anew where one of them is another."""
+        body = tool if function is None else function
+        if not callable(body):
+            raise invalid("function", f"give a function, not {body!r:.50}")
+        name = tool if isinstance(tool, str) else getattr(body, "__name__", None)
+        said = body, declared
+        made = self._made.get(name) if isinstance(name, str) else None
+        if made is not None and made[0] == said and name not in self.tools:
+            return made[1]
+        if isinstance(body, Tool):
+            found = replace(body, name=name or body.name)
+            found = found.with_declared(**declared) if declared else found
+        else:
+            found = declare(body, name=name, **declared)
+        registered = self.tools.get(found.name)
+        if registered is None:
+            self._made[found.name] = said, found
+            return self._asked_by(found)
+        if registered.function != found.function:
+            raise invalid(
+                "function",
+                f"{found.name!r} is registered with another function: give its name alone, or the tool",
+            )
+        if isinstance(body, Tool):
+            return self._asked_by(found)
+        return self._asked_by(registered.with_declared(**declared)) if declared else registered
+
+    def _asked_by(self, tool: Tool) -> Tool:
+        """Remember how the outside is asked about the acts of a tool that is known from a call."""
+        if tool.probe is not None:
+            self._probed[tool.name] = tool
+        return tool
+
+
+def _with_probe(registered: Tool, called: Tool | None) -> Tool:
+    return registered if called is None or registered.probe is not None else called

@@ -138,7 +138,12 @@ def test_who_acts_after_another_took_over_is_stopped_by_its_check_or_disputed(ch
         clock.tick(100)  # the outside has forgotten the key
         return outside.act(n, effect=effect)
 
-    assert run.perform("act", {"n": 7}, act_late, **declared) == 7
+    if checks:
+        assert run.perform("act", {"n": 7}, act_late, **declared) == 7
+    else:
+        with pytest.raises(LeaseLost) as lost:
+            run.perform("act", {"n": 7}, act_late, **declared)
+        assert lost.value.data["result"] == 7
     disputed = [each.status for each in one.effects("r", unknown=True)] == ["disputed"]
     assert (outside.acts, disputed) == ((1, False) if checks else (2, True))
     assert [record.name for record in one.log("r")].count("effect.disputed") == int(disputed)

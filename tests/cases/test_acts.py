@@ -165,9 +165,10 @@ def test_what_nobody_classified_is_never_begun_again_by_itself(
     with pytest.raises(Stopped):
         ledger.run("r").perform("pay", {"order": 17}, pay_and_end)
     clock.tick(9 * 86_400)
+    declared: Any = {"retry": Retry(5), "definite_errors": KeyError}
     for _ in range(3):
         with pytest.raises(OutcomeUnknown) as unknown:
-            another().run("r").perform("pay", {"order": 17}, outside.pay, retry=Retry(5), definite_errors=KeyError)
+            another().run("r").perform("pay", {"order": 17}, outside.pay, **declared)
         assert unknown.value.retry_after is None
         assert [one.found for one in another().reconcile()] == ["not_asked"]
     assert outside.did == ["pay 17"]

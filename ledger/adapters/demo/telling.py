@@ -176,6 +176,7 @@ def _next(story: Story, screen: Screen, program: str) -> None:
         f"contract {RUN}",
         f"contract {RUN} --at {story.before.position}",
         f"log {RUN}",
+        f"effects {RUN} --all",
         "verify --all",
         "--help",
     ):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 from ledger.application.acting import Doing
 from ledger.application.statements import Stated
 from ledger.canonical import invalid
-from ledger.errors import AlreadyDone, InvalidInput, LedgerError, StoreBusy, StoreUnavailable
+from ledger.errors import AlreadyDone, LedgerError, StoreBusy, StoreUnavailable
 from ledger.gateway import protocol as p
 from ledger.gateway.answers import Outcome
 from ledger.gateway.current import CurrentEffect, performing
@@ -105,11 +105,7 @@ class Driver:
                 return p.NotBegun()
             try:
                 with performing(effect):
-                    value = doing.act.tool(**doing.called_with(effect))
-                if _is_unbegun(value):
-                    value.close()
-                    return p.NotBegun(_awaited())
-                return p.Returned(plain(value))
+                    return p.Returned(plain(doing.act.tool(**doing.called_with(effect))))
             except Exception as error:  # noqa: BLE001  what it means is for the protocol to say
                 return p.Raised(error)
 
@@ -278,19 +274,10 @@ def plain(value: T) -> T:
     """Return a value that is not to be awaited.
 
     Raises:
-        InvalidInput: it is; nothing of it has run.
+        InvalidInput: it is. Of a coroutine nothing has run; what returned it may have acted by itself.
     """
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
             value.close()
-        raise _awaited()
+        raise invalid("function", "it returned something to be awaited: use AsyncLedger (open_async_ledger)")
     return value
-
-
-def _is_unbegun(value: object) -> TypeGuard[Coroutine[Any, Any, Any]]:
-    """Tell whether a function returned a coroutine of which nothing has run."""
-    return inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED
-
-
-def _awaited() -> InvalidInput:
-    return invalid("function", "it returned something to be awaited: use AsyncLedger (open_async_ledger)")

@@ -90,10 +90,7 @@ class Raised(NamedTuple):
 
 
 class NotBegun(NamedTuple):
-    """The function was not called, or nothing of it ran."""
-
-    error: Exception | None = None
-    """Why; None: the lease ended before."""
+    """The lease ended before the function was called."""
 
 
 class Ask(NamedTuple):
@@ -159,6 +156,7 @@ def perform(act: Act) -> Steps[Any]:
     And whatever refuses a claim.
     """
     waiting = _Patience(act.patience)
+    was_called = False
     while True:
         try:
             attempt: Attempt | None = yield Claim()
@@ -175,11 +173,14 @@ def perform(act: Act) -> Steps[Any]:
             raise OutcomeUnknown(f"{unknown}; {answer.said}", **unknown.data) from None
         if attempt is None:
             return (yield from recorded(act.key))
+        if was_called and act.once:
+            raise (yield from _not_begun(act, attempt, "a block is run once, by its caller"))
+        was_called = True
         end: Returned | Raised | NotBegun = yield Execute(attempt)
         if isinstance(end, Returned):
             return (yield from _done(act, attempt, end.value))
         if isinstance(end, NotBegun):
-            raise (yield from _not_begun(act, attempt, end.error))
+            raise (yield from _not_begun(act, attempt, "the lease ended before the call was made"))
         yield Wait((yield from _pause_after(act, attempt, end.error)))
 
 
@@ -199,14 +200,11 @@ def _done(act: Act, attempt: Attempt, value: Any) -> Steps[Any]:
     return result
 
 
-def _not_begun(act: Act, attempt: Attempt, because: Exception | None) -> Steps[Exception]:
-    words = "the lease ended before the call was made"
-    error = ErrorSaid(message=words, type="LeaseLost") if because is None else said_by(because, act.clean)
+def _not_begun(act: Act, attempt: Attempt, words: str) -> Steps[LeaseLost]:
+    error = ErrorSaid(message=words, type="LeaseLost")
     fields = {"attempt": attempt.number, "worker": act.claim.worker, "error": error}
     yield Report(c.ReportFailure, fields)
-    if because is not None:
-        return because
-    return LeaseLost(f"{words} of {act.tool.name!r}; nothing was sent", key=act.key)
+    return LeaseLost(f"{act.tool.name!r}: {words}; nothing was sent", key=act.key)
 
 
 def _pause_after(act: Act, attempt: Attempt, error: Exception) -> Steps[float]:
@@ -421,8 +419,8 @@ def read(act: Act) -> Steps[Any]:
             evidence={"tool": act.tool.name},
         )
     end: Returned | Raised | NotBegun = yield Execute(Attempt(0, None))
-    if not isinstance(end, Returned):
-        assert end.error is not None, "what needs no lease loses none"
+    assert not isinstance(end, NotBegun), "what needs no lease loses none"
+    if isinstance(end, Raised):
         raise end.error
     told = end.value if isinstance(end.value, Outcome) else Outcome(end.value)
     claim = act.claim

@@ -144,14 +144,27 @@ def test_nothing_runs_of_a_coroutine_that_a_plain_function_returns(
     ledger: Ledger, function: Callable[..., Any]
 ) -> None:
     run = ledger.open_run("r", "goal")
-    with pytest.raises(InvalidInput, match="AsyncLedger"):
+    with pytest.raises(OutcomeUnknown, match="AsyncLedger"):
         run.perform("pay", {"order": 7}, function)
     assert ran == []
-    assert ledger.effects() == []
-    assert [record.name for record in ledger.log("r", after=1)][-1] == "effect.failed"
-    assert run.perform("pay", {"order": 7}, plain) == 7
     with pytest.raises(InvalidInput, match="AsyncLedger"):
         run.perform("look", {"order": 7}, function, recovery="read_only")
+    assert ran == []
+
+
+def test_a_function_that_acted_before_it_returned_a_coroutine_is_not_run_again(ledger: Ledger) -> None:
+    """That nothing of the coroutine ran says nothing of what the function did itself."""
+
+    def pays_and_returns(order: int) -> Any:
+        ran.append("paid")
+        return pay(order)
+
+    run = ledger.open_run("r", "goal")
+    for _ in range(2):
+        with pytest.raises(OutcomeUnknown):
+            run.perform("pay", {"order": 7}, pays_and_returns)
+    assert ran == ["paid"]
+    assert [one.status for one in ledger.effects()] == ["unknown"]
 
 
 def test_what_a_function_returned_may_be_under_way_unless_nothing_of_it_ran(ledger: Ledger) -> None:

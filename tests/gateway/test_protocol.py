@@ -165,11 +165,6 @@ CASES: dict[str, tuple[p.Act, Script, Callable[[Any], bool]]] = {
         [(p.Claim, FIRST), (p.Execute, p.Returned((1,))), (SUCCESS, DISPUTED), (p.Again, [1])],
         raised(LeaseLost, key=KEY, result=[1]),
     ),
-    "nothing of it ran": (
-        act(PLAIN),
-        [(p.Claim, FIRST), (p.Execute, p.NotBegun(BROKEN)), (FAILURE, FAILED)],
-        raised(RuntimeError),
-    ),
     "it returns an outcome": (
         act(PLAIN),
         [(p.Claim, FIRST), (p.Execute, p.Returned(Outcome(7, "ch-1"))), (SUCCESS, STORED), (p.Again, 7)],
@@ -234,6 +229,18 @@ CASES: dict[str, tuple[p.Act, Script, Callable[[Any], bool]]] = {
         raised(EffectFailed),
     ),
     "it refuses for good": (act(PICKY), REFUSED, raised(EffectFailed)),
+    "a block that was run is not run again, whatever the claim comes to": (
+        act(SOON, once=True),
+        [
+            *RAISES,
+            (p.Ask, Happened()),
+            (FINDING, found("happened")),
+            (p.Wait(0.0), None),
+            (p.Claim, SECOND),
+            (FAILURE, FAILED),
+        ],
+        raised(LeaseLost, key=KEY),
+    ),
     "it refuses a block": (act(AGAIN, once=True), REFUSED, raised(EffectFailed)),
     "it raises, and is not tried again": (act(AGAIN), RAISES, raised(OutcomeUnknown, retry_after=None)),
     "it raises, and the same key is sent again": (

@@ -46,11 +46,11 @@ def known_effect(edge: Edge, key: str) -> EffectHistory:
 
 def effects_of(edge: Edge, keys: Iterable[str]) -> dict[str, EffectHistory]:
     """Read the histories of several effects in one query."""
-    wanted = list(dict.fromkeys(keys))
-    if not wanted:
+    several = list(dict.fromkeys(keys))
+    if not several:
         return {}
-    digests = [effect_digest(key) for key in wanted]
-    return histories(wanted, _records(edge.store.find_all(edge.tenant, keys=digests, each=EVENTS_OF_A_KEY)))
+    digests = [effect_digest(key) for key in several]
+    return histories(several, _records(edge.store.find_all(edge.tenant, keys=digests, each=EVENTS_OF_A_KEY)))
 
 
 def look_up(edge: Edge, contract: Contract | None, command: Command, now: datetime) -> Looked | None:

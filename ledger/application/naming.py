@@ -61,32 +61,10 @@ def doing(
     given = signature.bind(args)
     _check_size(given.text)
     secret = workshop.secrets.find(given.plain) or _in_names(workshop.secrets, asked)
-    claim = build(
-        c.ClaimEffect,
-        about=tuple(asked.about),
-        args=given.text,
-        dedupes_for=tool.dedupes_for,
-        given=asked.key,
-        lease_seconds=tool.lease_seconds,
-        max_attempts=1 if tool.retry is None else tool.retry.max_attempts,
-        occurrence=asked.occurrence,
-        probed=tool.probe is not None,
-        recovery=tool.recovery,
-        repeat_reason=asked.repeat_reason,
-        reserved=tool.cost,
-        resource=tool.resource,
-        rests_on=tuple(asked.rests_on),
-        settle_seconds=tool.settle_seconds,
-        step=asked.step if secret is None else _redacted(workshop.secrets, asked.step),
-        tool=tool.name,
-        tool_schema=signature.digest,
-        undone_by=asked.undone_by,
-        worker=workshop.worker,
-    )
+    claim = _claim(workshop, tool, given.text, asked, secret)
     reads = tool.recovery is Recovery.READ_ONLY
     if reads and secret is not None:
         raise invalid(secret.path, f"it holds a secret ({secret.rule}): {secret.hint}")
-    assert isinstance(claim, c.ClaimEffect)
     names = names_of(contract, claim)
     act = p.Act(
         tool=tool,
@@ -105,6 +83,33 @@ def doing(
     one = Doing(workshop, contract.run, act, context)
     one.resolve()
     return one
+
+
+def _claim(workshop: Workshop, tool: Tool, args: str, asked: Asked, secret: Found | None) -> c.ClaimEffect:
+    claim = build(
+        c.ClaimEffect,
+        about=tuple(asked.about),
+        args=args,
+        dedupes_for=tool.dedupes_for,
+        given=asked.key,
+        lease_seconds=tool.lease_seconds,
+        max_attempts=1 if tool.retry is None else tool.retry.max_attempts,
+        occurrence=asked.occurrence,
+        probed=tool.probe is not None,
+        recovery=tool.recovery,
+        repeat_reason=asked.repeat_reason,
+        reserved=tool.cost,
+        resource=tool.resource,
+        rests_on=tuple(asked.rests_on),
+        settle_seconds=tool.settle_seconds,
+        step=asked.step if secret is None else _redacted(workshop.secrets, asked.step),
+        tool=tool.name,
+        tool_schema=None if tool.signature is None else tool.signature.digest,
+        undone_by=asked.undone_by,
+        worker=workshop.worker,
+    )
+    assert isinstance(claim, c.ClaimEffect)
+    return claim
 
 
 def _check_size(args: str) -> None:

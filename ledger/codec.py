@@ -29,6 +29,7 @@ from ledger.record import (
     undecodable,
     write,
 )
+from ledger.upcasting import NEWEST, READERS, as_stored
 from ledger.values import explain, first_fault, read_time
 
 
@@ -48,7 +49,7 @@ def encode(event: Event, envelope: Envelope, *, checked: bool = False) -> Row:
         raise InvalidInput(
             f"{kind.__name__} is not an event of the ledger", path="event", reason="not registered"
         )
-    data = kind.__pydantic_serializer__.to_json(event, exclude_none=True, warnings=False)
+    data = _data(event)
     if not checked:
         try:
             # Models can be copied and put together without being checked: what no reader could read again is
@@ -56,7 +57,15 @@ def encode(event: Event, envelope: Envelope, *, checked: bool = False) -> Row:
             kind.__pydantic_validator__.validate_json(data)
         except ValidationError as error:
             raise explain(error, root="data") from None
-    record = write(envelope, name, version, data)
+    return _row(event, envelope, version, data)
+
+
+def _data(event: Event) -> bytes:
+    return type(event).__pydantic_serializer__.to_json(event, exclude_none=True, warnings=False)
+
+
+def _row(event: Event, envelope: Envelope, version: int, data: bytes) -> Row:
+    record = write(envelope, event.name, version, data)
     key, act, claim = columns(event, envelope.run)
     return Row(envelope.position, envelope.id, digest(record), key, act, claim, record)
 
@@ -79,6 +88,24 @@ def decode(record: bytes, hash: bytes, *, run: str, position: int, tenant: str |
     return found
 
 
+def _unknown(run: str, position: int, name: str, version: int) -> UnknownEventName:
+    """Say which version was found and which is the newest this program reads."""
+    newest = NEWEST.get(name)
+    if newest is None:
+        reads = "this program does not know the event"
+    else:
+        reads = f"this program reads that event up to version {newest}"
+    return UnknownEventName(
+        f"{run!r} at position {position} holds {name} version {version}; {reads}: upgrade intent-ledger",
+        run=run,
+        position=position,
+        name=name,
+        version=version,
+        found=version,
+        supported=newest,
+    )
+
+
 def _read(record: bytes, hash: bytes, run: str, position: int) -> Record:
     """Decode a record from its fields, however they are spelt, or say what is wrong with it."""
     fields = parse(record, run=run, position=position)
@@ -88,14 +115,10 @@ def _read(record: bytes, hash: bytes, run: str, position: int) -> Record:
             raise TypeError(f"of {', '.join(_REQUIRED)} one is of another type")
         actor, at, data, id, name, place, prev, stream, owner, _, version = given
         more = _optional(fields) if len(fields) != len(given) else _NOTHING_MORE
-        kind = EVENTS.get((name, version))
-        if kind is None:
-            raise UnknownEventName(
-                f"{run!r} at position {position}: this program does not know {name} version {version}",
-                name=name,
-                version=version,
-            )
-        event = kind.__pydantic_validator__.validate_python(data)
+        reader = READERS.get((name, version))
+        if reader is None:
+            raise _unknown(run, position, name, version)
+        event = reader.__pydantic_validator__.validate_python(data)
         moment, before, who = read_time(at), _read_hash(prev), actor_of(actor)
     except ValidationError as error:
         raise undecodable(run, position, ": ".join(first_fault(error, "data"))) from None
@@ -135,23 +158,26 @@ def decode_chain(
 
 
 def reencode(record: Record) -> Row:
-    """Encode a decoded record once more, as a check that its bytes were the canonical ones."""
-    return encode(
-        record.event,
-        Envelope(
-            tenant=record.tenant,
-            run=record.run,
-            position=record.position,
-            prev=record.prev,
-            id=record.id,
-            at=record.at,
-            actor=record.actor,
-            causation=record.causation,
-            correlation=record.correlation,
-            terms=record.terms,
-            about=record.about,
-        ),
+    """Encode a decoded record once more, in the version it was stored in, as a check of its bytes.
+
+    Raises:
+        InvalidInput: its event cannot be written so.
+    """
+    envelope = Envelope(
+        tenant=record.tenant,
+        run=record.run,
+        position=record.position,
+        prev=record.prev,
+        id=record.id,
+        at=record.at,
+        actor=record.actor,
+        causation=record.causation,
+        correlation=record.correlation,
+        terms=record.terms,
+        about=record.about,
     )
+    version = record.version
+    return _row(record.event, envelope, version, _data(as_stored(record.event, version)))
 
 
 def columns(event: Event, run: str) -> tuple[bytes | None, bytes | None, bytes | None]:

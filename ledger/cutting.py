@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
-from ledger.events import EVENTS
 from ledger.record import FORMAT, Record, TermsMark
+from ledger.upcasting import READERS
 from ledger.values import Actor, read_time
 
 _AT = b'"at":"'
@@ -58,7 +58,7 @@ def cut(record: bytes, hash: bytes, run: str, position: int) -> Record | None:
         name, event_id = named["name"], named["id"]
         if stream != run or len(named) != 2 or type(event_id) is not str:
             return None
-        event = EVENTS[name, version].__pydantic_validator__.validate_json(record[data + len(_DATA) : id])
+        event = READERS[name, version].__pydantic_validator__.validate_json(record[data + len(_DATA) : id])
         moment, before = read_time(record[at:links].decode()), unhexlify(record[prev:rest])
         where = tenant, run, position, hash, before, event_id, name, version, moment
         # Positional, in the order of the fields: half the time of naming them.

@@ -421,6 +421,33 @@ class AuthorityRevoked(Event):
     reason: Text
 
 
+class AuthorityCarved(Event):
+    """A part of a grant was passed on to another run, which may spend it in this one's place."""
+
+    name = "authority.carved"
+
+    budget: Amounts | None = None
+    """What may be spent there no more than once; None: the grant has no bound."""
+    by: Party
+    id: Id
+    """The grant of this run."""
+    run: RunId
+    """Where it went; its own grant names this one as `carved_from`."""
+
+
+class AuthorityReturned(Event):
+    """What another run did not spend of a grant that was passed on to it came back."""
+
+    name = "authority.returned"
+
+    budget: Amounts
+    by: Party
+    id: Id
+    """The grant of this run."""
+    run: RunId
+    """Where it came from."""
+
+
 # --- observation -------------------------------------------------------------------------------
 
 
@@ -428,8 +455,11 @@ class ObservationRecorded(Event):
     """Something was seen of the outside, or a model answered."""
 
     name = "observation.recorded"
+    version = 2
     keyed_by = ("observation", "key")
 
+    args: CanonicalJson | None = None
+    """The arguments it was asked with, so that it can be asked again; None: not known."""
     args_digest: Sha256 | None = None
     cost: Amounts | None = None
     fresh_for: Seconds | None = None
@@ -765,6 +795,26 @@ class ReviewSigned(Event):
     note: Text | None = None
 
 
+# --- the ledger itself -------------------------------------------------------------------------
+
+
+class RunRefused(Event):
+    """A run could not be read, so that nothing could be said in it. Stands in the tenant's own stream."""
+
+    name = "ledger.run_refused"
+
+    code: Id
+    """Code of the error that reading it raised, e.g. `chain_broken` or `schema_mismatch`."""
+    found: Count | None = None
+    """The version that was found, of the record's format or of the event."""
+    position: Position | None = None
+    """Position in the run where reading failed, where it is known."""
+    run: RunId
+    supported: Count | None = None
+    """The newest version that the program which was asked reads."""
+    what: Text
+
+
 # --- kept for others ---------------------------------------------------------------------------
 
 
@@ -807,6 +857,8 @@ EVENT_CLASSES: tuple[type[Event], ...] = (
     AuthorityGranted,
     AuthorityRenewed,
     AuthorityRevoked,
+    AuthorityCarved,
+    AuthorityReturned,
     ObservationRecorded,
     ObservationInvalidated,
     ApprovalRequested,
@@ -828,6 +880,7 @@ EVENT_CLASSES: tuple[type[Event], ...] = (
     SourceRevised,
     ConstraintWithdrawnAtSource,
     ReviewSigned,
+    RunRefused,
     ForeignRecorded,
 )
 """All events, in the order of the glossary."""

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from ledger.canonical import Json, canonical_text, load_canonical, load_text
 from ledger.codec import decode, reencode
 from ledger.errors import InvalidInput, LedgerError, UnknownEventName
-from ledger.events import EVENTS
 from ledger.integrity.findings import Check, Notes
 from ledger.integrity.reader import Stored
 from ledger.record import FORMAT, Record
+from ledger.upcasting import READERS
 
 _DOMAIN = b"intent-ledger.event.v1\n"
 
@@ -156,7 +156,7 @@ def derived(
     name: str, version: int, run: str, data: dict[str, Any]
 ) -> tuple[bytes | None, bytes | None, bytes | None]:
     """Work out key, act and claim of an event from its data."""
-    keyed = EVENTS[name, version].keyed_by
+    keyed = READERS[name, version].keyed_by
     if keyed is None:
         return None, None, None
     kind, field = keyed

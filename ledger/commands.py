@@ -58,6 +58,8 @@ class Command(Value):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     report: ClassVar[bool] = False
+    on_closed: ClassVar[bool] = False
+    """A request that is admitted on a closed run too, since it adds nothing to it."""
     not_for_agents: ClassVar[Mapping[str, Any] | None] = None
     remedy: ClassVar[bool] = False
     """A request that is admitted while the run is suspended or held, since it may lead out."""
@@ -117,6 +119,7 @@ class ForkRun(Command):
 
     name = "run.fork"
     remedy = True
+    on_closed = True
 
     as_run: RunId
     at: Position
@@ -133,7 +136,47 @@ class RestartRun(Command):
 
     as_run: RunId
     by: Party
+    goal: Text | None = None
+    """What the successor is to achieve; None: the same, which must not rest on a refuted assumption."""
     reason: Text
+    rests_on: tuple[Ref, ...] = ()
+    """What that goal rests on."""
+
+
+class Carve(Value):
+    """A part of a grant that a child run is to have."""
+
+    budget: Amounts | None = None
+    """What it may spend there; None: where the grant has a budget, all that is left of it."""
+    expires_at: Instant | None = None
+    """None: when the grant ends."""
+    id: Id
+    """The grant of the parent."""
+    principal: Principal | None = None
+    """None: that of the grant."""
+    scopes: tuple[Id, ...] = ()
+    """Empty: those of the grant."""
+
+
+class OpenChild(Command):
+    """Begin a run that does a part of this one's work, under its constraints and within its authority."""
+
+    name = "run.open_child"
+
+    as_run: RunId
+    by: Party | None = None
+    due: Instant | None = None
+    goal: Text
+    grants: tuple[Carve, ...] = ()
+    """Grants of this run that it is to have; of the others it has none."""
+    labels: Labels | None = None
+    limits: Limits | None = None
+    owed_to: Party | None = None
+    """To whom this run owes what the child is to do; None: its owner, else who asks."""
+    owner: Party | None = None
+    rests_on: tuple[Ref, ...] = ()
+    runtime: Runtime | None = None
+    thread: Id | None = None
 
 
 class CloseRun(Command):
@@ -653,6 +696,7 @@ COMMAND_CLASSES: tuple[type[Command], ...] = (
     ResumeRun,
     ForkRun,
     RestartRun,
+    OpenChild,
     CloseRun,
     ReviseGoal,
     CommitPlan,

@@ -8,10 +8,16 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from ledger.commands import GrantAuthority, RenewAuthority, RevokeAuthority
-from ledger.events import AuthorityGranted, AuthorityRenewed, AuthorityRevoked
+from ledger.events import (
+    AuthorityCarved,
+    AuthorityGranted,
+    AuthorityRenewed,
+    AuthorityReturned,
+    AuthorityRevoked,
+)
 from ledger.record import Record
 from ledger.run.amounts import add_amounts, take, take_amounts
-from ledger.run.contract import Contract, Grant, by_id, states
+from ledger.run.contract import WINDOW, Contract, Grant, by_id, states
 from ledger.run.decision import (
     Decision,
     Given,
@@ -24,6 +30,7 @@ from ledger.run.decision import (
     stated,
 )
 from ledger.run.fold import Changes, placed, put, replaced
+from ledger.run.standing import Revoked
 from ledger.values import Actor
 
 Amounts = Mapping[str, Decimal] | None
@@ -53,8 +60,39 @@ def renewed(contract: Contract, event: AuthorityRenewed, record: Record) -> Chan
 
 
 def revoked(contract: Contract, event: AuthorityRevoked, record: Record) -> Changes:
-    """The grant is gone. That it was once given is not: revoking the last one frees no act."""
-    return {"grants": tuple(item for item in contract.grants if item.id != event.id)}
+    """The grant is gone. That it was once given is not: revoking the last one frees no act.
+
+    What was revoked is remembered until the run goes on after a stop.
+    """
+    old = by_id(contract.grants, event.id)
+    gone = Revoked(
+        at=record.at,
+        by=event.by,
+        id=event.id,
+        position=record.position,
+        principal=None if old is None else old.principal,
+        reason=event.reason,
+        scopes=() if old is None else old.scopes,
+    )
+    return {
+        "authority_needed": True,
+        "grants": tuple(item for item in contract.grants if item.id != event.id),
+        "revoked": (*contract.revoked[1 - WINDOW :], gone),
+    }
+
+
+def carved(contract: Contract, event: AuthorityCarved, record: Record) -> Changes:
+    """What was passed on to another run is spent here."""
+    return {"grants": spend(contract.grants, (event.id,), None, event.budget)}
+
+
+def returned(contract: Contract, event: AuthorityReturned, record: Record) -> Changes:
+    """What another run did not spend of what was passed on is back."""
+    old = by_id(contract.grants, event.id)
+    if old is None:
+        return {}
+    new = old.with_fields({"spent": take_amounts(old.spent, event.budget)})
+    return {"grants": replaced(contract.grants, old, new)}
 
 
 def reserve(grants: tuple[Grant, ...], ids: Iterable[str], amounts: Amounts) -> tuple[Grant, ...]:
@@ -129,12 +167,12 @@ def _lack(item: Grant, actor: Actor, tool: str, cost: Amounts, now: datetime) ->
         return f"does not cover {tool!r}"
     if item.budget is None:
         return None
-    if not cost and not any(_left(item, unit) for unit in item.budget):
+    if not cost and not any(left(item, unit) for unit in item.budget):
         return "is used up"
     for unit, amount in (cost or {}).items():
-        left = _left(item, unit)
-        if left < amount:
-            return f"has {left:f} {unit} left, and {amount:f} are needed"
+        rest = left(item, unit)
+        if rest < amount:
+            return f"has {rest:f} {unit} left, and {amount:f} are needed"
     return None
 
 
@@ -142,7 +180,23 @@ def _in_scope(scope: str, tool: str) -> bool:
     return scope in ("*", tool) or (scope.endswith(".*") and tool.startswith(scope[:-1]))
 
 
-def _left(item: Grant, unit: str) -> Decimal:
+def scopes_cover(scopes: Iterable[str], others: Iterable[str]) -> bool:
+    """Tell whether every tool that is in one of the other scopes is in one of these."""
+    mine = tuple(scopes)
+    return all(any(_wider(scope, other) for scope in mine) for other in others)
+
+
+def _wider(scope: str, other: str) -> bool:
+    return scope in ("*", other) or (scope.endswith(".*") and other.startswith(scope[:-1]))
+
+
+def is_used_up(item: Grant) -> bool:
+    """Tell whether nothing of the budget is left, with what is in flight counted as spent."""
+    return bool(item.budget) and not any(left(item, unit) for unit in item.budget or ())
+
+
+def left(item: Grant, unit: str) -> Decimal:
+    """Return what is left of a budget, with what is in flight counted as spent."""
     zero = Decimal(0)
     budget, spent, reserved = (
         (each or {}).get(unit, zero) for each in (item.budget, item.spent, item.reserved)

@@ -22,7 +22,7 @@ from ledger.run.decision import (
 )
 from ledger.run.fold import Changes, put
 from ledger.run.following import followed, followed_with
-from ledger.run.sources import SourceState
+from ledger.run.sources import Gone, SourceState
 from ledger.run.strictness import is_as_strict, same_source
 
 # Where a source stands and what is superseded are found out while deciding; the rest is the statement.
@@ -126,12 +126,12 @@ def _barred(
             position=old.position,
             evidence={"command": AcceptConstraint.name, "actor": given.actor.id, "id": event.id},
         )
-    if source is not None and not event.published and _reworded(contract, old, source):
+    if source is not None and not event.published and is_reworded(contract, old, source):
         return _for_people(old, source)
     return None
 
 
-def _reworded(contract: Contract, constraint: Constraint, source: SourceState) -> bool:
+def is_reworded(contract: Contract, constraint: Constraint, source: SourceState) -> bool:
     """Tell whether a source got other words for a constraint than its own since somebody last looked."""
     assert constraint.source is not None
     item = source.item(constraint.source.item or constraint.id)
@@ -270,7 +270,7 @@ def _fallen(contract: Contract, source: SourceState, given: Given) -> Refusal | 
         withdrawn = _withdrawn(constraint, source)
         if withdrawn is not None:
             return withdrawn
-        if is_agent(given.actor) and _reworded(contract, constraint, source):
+        if is_agent(given.actor) and is_reworded(contract, constraint, source):
             return _for_people(constraint, source)
     return None
 
@@ -286,14 +286,19 @@ def fallen_at_source(contract: Contract, given: Given) -> Refusal | None:
         withdrawn = _withdrawn(constraint, source)
         if withdrawn is not None:
             return withdrawn
-        if _reworded(contract, constraint, source):
+        if is_reworded(contract, constraint, source):
             return _changed(constraint, source, "reworded", source.position)
     return None
 
 
-def _withdrawn(constraint: Constraint, source: SourceState) -> Refusal | None:
+def gone_at(constraint: Constraint, source: SourceState) -> Gone | None:
+    """Tell when, by whom and why its source withdrew a constraint; None where it did not."""
     assert constraint.source is not None
-    gone = source.gone(constraint.source.item or constraint.id)
+    return source.gone(constraint.source.item or constraint.id)
+
+
+def _withdrawn(constraint: Constraint, source: SourceState) -> Refusal | None:
+    gone = gone_at(constraint, source)
     return None if gone is None else _changed(constraint, source, "withdrawn", gone.position)
 
 

@@ -28,18 +28,17 @@ from ledger.events import (
 )
 from ledger.record import FORMAT, TermsMark
 from ledger.run.amounts import Totals
-from ledger.run.resting import rested_on
+from ledger.run.resting import rested_on, resting_on
+from ledger.run.standing import Alive, Allowance, Closing, Hold, Meanwhile, Revoked, Stopped, Suspension
 from ledger.values import (
     Amounts,
     AtLeastOne,
     Count,
-    Ending,
     Id,
     Instant,
     Labels,
     Limits,
     Party,
-    Payload,
     Position,
     Recovery,
     Ref,
@@ -51,7 +50,6 @@ from ledger.values import (
     Step,
     Text,
     Value,
-    Verdict,
 )
 
 WINDOW = 64
@@ -247,39 +245,6 @@ class SourceSeen(Value):
     """Position of the run where that was said."""
 
 
-class Suspension(Value):
-    """Why the run waits, as last said."""
-
-    at: Instant
-    by: Party | None = None
-    cause: Id
-    position: Position
-    reason: Text
-
-
-class Hold(Value):
-    """The verdict that holds the run."""
-
-    at: Instant
-    position: Position
-    verdict: Verdict
-
-
-class Closing(Value):
-    """How the run ended."""
-
-    at: Instant
-    by: Party | None = None
-    obligations: tuple[Id, ...] = ()
-    outcome: Ending
-    position: Position
-    reason: Text | None = None
-    result: Payload | None = None
-    """A long one is named by its digest."""
-    successor: RunId | None = None
-    unsettled: tuple[Sha256, ...] = ()
-
-
 class Review(ReviewSigned):
     """The last review; what came after `head` was not seen by it."""
 
@@ -292,6 +257,8 @@ class Tally(Value):
 
     effects: Count = 0
     """Effects intended."""
+    effects_done: Count = 0
+    """Effects of the lineage that are done, as far as this run knows: its own, and those before it."""
     messages: Count = 0
     refusals_in_a_row: Count = 0
     """Refused effects since the last one that started."""
@@ -303,6 +270,10 @@ class Contract(Value):
     """What a run means at `position`."""
 
     adopted: Adoption | None = None
+    alive: Alive
+    """The last sign of life of the run's program."""
+    allowance: Allowance | None = None
+    """From where its limits count; None: from the beginning."""
     approvals: tuple[Approval, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     at: Instant
@@ -324,6 +295,8 @@ class Contract(Value):
     incarnation: Position = 1
     labels: Labels | None = None
     limits: Limits | None = None
+    meanwhile: tuple[Meanwhile, ...] = ()
+    """What was said to the run since `alive`, the last 64."""
     messages: tuple[Message, ...] = ()
     obligations: tuple[Obligation, ...] = ()
     observations: tuple[Observation, ...] = ()
@@ -336,11 +309,15 @@ class Contract(Value):
     resumed_at: Instant
     """When the present incarnation began."""
     review: Review | None = None
+    revoked: tuple[Revoked, ...] = ()
+    """Grants that were revoked since the run last went on, the last 64."""
     run: RunId
     runtime: Runtime | None = None
     runtime_position: Position | None = None
     """Where that was said."""
     sources: tuple[SourceSeen, ...] = ()
+    stopped: Stopped | None = None
+    """Where it was stopped first since it last went on; None: it is not stopped."""
     summary: Summary | None = None
     suspended: Suspension | None = None
     tally: Tally = Tally()
@@ -368,6 +345,14 @@ class Contract(Value):
         rested = rested_on(self)
         moments = (o.stale_at for o in self.observations if f"observation:{o.key}" in rested)
         return min((moment for moment in moments if moment is not None), default=None)
+
+    def resting_on(self, ref: str) -> tuple[str, ...]:
+        """Name all that rests on an assumption or observation, through whatever stands between.
+
+        `goal`, `step:NAME`, `cursor`, and references as `assumption:ID`, `observation:KEY`, `effect:KEY`, in
+        this order.
+        """
+        return resting_on(self, ref)
 
     def in_force(self, now: datetime) -> tuple[Constraint, ...]:
         """List the constraints in force at a moment: accepted, not withdrawn, within their valid time."""

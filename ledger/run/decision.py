@@ -13,11 +13,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ledger.commands import Command, forbidden_to_agents
-from ledger.events import Event
+from ledger.events import Event, Reason
 from ledger.record import Record
-from ledger.values import Actor
+from ledger.values import Actor, Verdict
 
 if TYPE_CHECKING:
+    from ledger.run.contract import Contract
     from ledger.run.known import EffectHistory
     from ledger.run.sources import SourceState
 
@@ -46,11 +47,28 @@ class Given(NamedTuple):
     """Where the arguments of an act hold a secret, and why it is taken for one."""
     lease_now: datetime | None = None
     """The time by the clock that leases are judged by; None: `now`."""
+    judged: Judgement | None = None
+    """What the gate says of the run, where a command asks it."""
+    others: Mapping[str, Contract] = _NOTHING
+    """Contracts of other runs that a command speaks of: those that exist, by id."""
+    then: Contract | None = None
+    """The contract as it stood where a command speaks of the past."""
 
     @property
     def for_leases(self) -> datetime:
         """The time to judge leases by."""
         return self.lease_now or self.now
+
+
+class Judgement(NamedTuple):
+    """What the gate says: whether a stopped run may go on, and every reason why not."""
+
+    reasons: tuple[Reason, ...] = ()
+    """The strictest first; none where it may go on."""
+    verdict: Verdict = Verdict.CONTINUE
+    """The strictest that a reason calls for."""
+    is_live: bool = False
+    """Somebody else is at work on the run: the answer is told, and holds nobody."""
 
 
 class Looked(NamedTuple):
@@ -74,6 +92,9 @@ class Admitted(NamedTuple):
     """Source streams that must still stand at these positions when the append commits."""
     position: int | None = None
     """Where the same statement stands already; then there is nothing to append."""
+    beside: Mapping[str, tuple[Event, ...]] = _NOTHING
+    """Events of other runs that are appended with these or not at all: behind those of `Given.others`, and as
+    the beginning of any other."""
     fresh: tuple[bytes, ...] = ()
     """Digests of acts that nobody may have intended before the append commits."""
 

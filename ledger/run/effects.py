@@ -20,7 +20,7 @@ from ledger.events import (
 from ledger.record import Record
 from ledger.run.approvals import done
 from ledger.run.authority import Amounts, reserve, spend
-from ledger.run.contract import Contract, Effect
+from ledger.run.contract import Contract, Effect, Tally
 from ledger.run.fold import Changes, replaced
 from ledger.run.known import in_doubt_before, is_late
 
@@ -172,7 +172,10 @@ def disputed(contract: Contract, event: EffectDisputed, record: Record) -> Chang
         status="disputed",
         tool=event.tool,
     )
-    return {"effects": (*contract.effects, view)}
+    changes: Changes = {"effects": (*contract.effects, view)}
+    if event.reported in ("did_not_happen", "failed"):
+        changes["tally"] = _counted(contract, -1)  # it was settled as done
+    return changes
 
 
 def compensated(contract: Contract, event: EffectCompensated, record: Record) -> Changes:
@@ -213,8 +216,16 @@ def _settled(contract: Contract, key: str, cost: Amounts, *, happened: bool) -> 
         return {}
     if happened and cost is None:
         cost = old.reserved
-    return {
-        "approvals": done(contract.approvals, key) if happened else contract.approvals,
+    changes: Changes = {
         "effects": replaced(contract.effects, old, None),
         "grants": spend(contract.grants, old.authority, old.reserved, cost),
     }
+    if happened:
+        changes["approvals"] = done(contract.approvals, key)
+        changes["tally"] = _counted(contract, 1)
+    return changes
+
+
+def _counted(contract: Contract, number: int) -> Tally:
+    tally = contract.tally
+    return tally.with_fields({"effects_done": max(0, tally.effects_done + number)})

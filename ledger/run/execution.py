@@ -8,6 +8,7 @@ from ledger.record import Record
 from ledger.run.contract import WINDOW, Adoption, Contract, Cursor, Message, Summary, by_id, states
 from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed
+from ledger.values import Runtime
 
 
 def moved(contract: Contract, event: CursorMoved, record: Record) -> Changes:
@@ -46,6 +47,14 @@ def adopted(contract: Contract, event: RuntimeAdopted, record: Record) -> Change
         "runtime": event.runtime,
         "runtime_position": record.position,
     }
+
+
+def merged(old: Runtime | None, new: Runtime | None) -> Runtime | None:
+    """Put what is said of a runtime now over what was said before; what is not said stays."""
+    if old is None or new is None:
+        return new or old
+    said = {name: value for name, value in new.__dict__.items() if value is not None}
+    return old.with_fields(said)
 
 
 def move(contract: Contract, command: MoveCursor, given: Given) -> Decision:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 
 from ledger.canonical import quote
+from ledger.values import Runtime
 
 _KEY_DOMAIN = b"intent-ledger.effect.v1\n"
 _GIVEN_DOMAIN = b"intent-ledger.effect-given.v1\n"
 _ACT_DOMAIN = b"intent-ledger.act.v1\n"
+_RUNTIME_DOMAIN = b"intent-ledger.runtime.v1\n"
 _OBSERVATION_KEY_LENGTH = 188  # with `observation:` before it, it is still an id
 
 
@@ -51,6 +53,17 @@ def observation_key(tool: str, args: str, occurrence: str | None = None) -> str:
         return key
     more = "" if occurrence is None else quote(occurrence)
     return hashlib.sha256(f"{quote(tool)}{digest}{more}".encode()).hexdigest()
+
+
+def short_key(name: str) -> str:
+    """Return a name as the key of an observation: itself, or its SHA-256 where it is too long for one."""
+    return name if len(name) <= _OBSERVATION_KEY_LENGTH else hashlib.sha256(name.encode()).hexdigest()
+
+
+def runtime_digest(runtime: Runtime) -> str:
+    """Digest of a runtime's fingerprint, as an approval binds to it: 64 hexadecimal digits."""
+    text = runtime.model_dump_json(exclude_none=True)
+    return hashlib.sha256(_RUNTIME_DOMAIN + text.encode()).hexdigest()
 
 
 def _or_null(text: str | None) -> str:

@@ -13,10 +13,13 @@ from ledger.events import (
     RunSuspended,
 )
 from ledger.record import Record
-from ledger.run.contract import Closing, Contract, Goal, Hold, Suspension
+from ledger.run.contract import Contract, Goal
 from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at, stated
 from ledger.run.effects import inherited
 from ledger.run.fold import Changes, brief
+from ledger.run.limits import CAUSES
+from ledger.run.meanwhile import alive
+from ledger.run.standing import Allowance, Closing, Hold, Stopped, Suspension
 from ledger.run.terms import changed_at
 from ledger.values import Ending
 
@@ -32,6 +35,7 @@ def opened(event: RunOpened, record: Record) -> Contract:
         by=event.owner,
     )
     return Contract(
+        alive=alive(record),
         at=record.at,
         goal=goal,
         hash=record.hash.hex(),
@@ -53,29 +57,44 @@ def opened(event: RunOpened, record: Record) -> Contract:
 
 def suspended(contract: Contract, event: RunSuspended, record: Record) -> Changes:
     """The run waits, with the cause and the reason, until it is resumed."""
-    return {
-        "suspended": Suspension(
-            at=record.at, by=event.by, cause=event.cause, position=record.position, reason=event.reason
-        )
-    }
+    suspension = Suspension(
+        at=record.at, by=event.by, cause=event.cause, position=record.position, reason=event.reason
+    )
+    return {"stopped": _stopped(contract, record), "suspended": suspension}
+
+
+def _stopped(contract: Contract, record: Record) -> Stopped:
+    return contract.stopped or Stopped(at=record.at, position=record.position)
 
 
 def resumed(contract: Contract, event: RunResumed, record: Record) -> Changes:
-    """The run goes on in the next incarnation, no longer held or suspended."""
+    """The run goes on in the next incarnation, no longer held or suspended.
+
+    Where a limit had stopped it, its limits count from here.
+    """
     changes: Changes = {
         "held": None,
         "incarnation": event.incarnation,
         "resumed_at": record.at,
+        "revoked": (),
+        "stopped": None,
         "suspended": None,
     }
+    if contract.suspended is not None and contract.suspended.cause in CAUSES:
+        tally = contract.tally
+        changes["allowance"] = Allowance(
+            at=record.at, effects=tally.effects, position=record.position, steps=tally.steps
+        )
+        changes["tally"] = tally.with_fields({"refusals_in_a_row": 0})
     if event.runtime is not None:
         changes.update(runtime=event.runtime, runtime_position=record.position)
     return changes
 
 
 def resume_refused(contract: Contract, event: ResumeRefused, record: Record) -> Changes:
-    """The run is held by the verdict."""
-    return {"held": Hold(at=record.at, position=record.position, verdict=event.verdict)}
+    """The run is held by the verdict, for these reasons."""
+    hold = Hold(at=record.at, position=record.position, reasons=event.reasons, verdict=event.verdict)
+    return {"held": hold, "stopped": _stopped(contract, record)}
 
 
 def forked(contract: Contract, event: RunForked, record: Record) -> Changes:
@@ -85,7 +104,11 @@ def forked(contract: Contract, event: RunForked, record: Record) -> Changes:
 
 def restarted(contract: Contract, event: RunRestarted, record: Record) -> Changes:
     """The run succeeds its predecessor, whose unsettled effects are its own from now on."""
-    return {"predecessor": event.predecessor, **inherited(contract, event.unsettled, record)}
+    return {
+        "predecessor": event.predecessor,
+        "tally": contract.tally.with_fields({"effects_done": event.effects_done}),
+        **inherited(contract, event.unsettled, record),
+    }
 
 
 def closed(contract: Contract, event: RunClosed, record: Record) -> Changes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from ledger.commands import ClaimEffect, Command, MoveCursor, SuspendRun
 from ledger.events import EffectRefused, Event, RunSuspended
@@ -10,6 +10,9 @@ from ledger.run.contract import Contract
 from ledger.run.decision import Given, Refusal
 
 Cause = Literal["effects", "refusals_in_a_row", "steps", "wall_seconds"]
+
+CAUSES = frozenset(get_args(Cause))
+"""The limits by name, as a suspension says which was reached."""
 
 
 def beyond(contract: Contract, command: Command, given: Given) -> Refusal | None:
@@ -20,17 +23,20 @@ def beyond(contract: Contract, command: Command, given: Given) -> Refusal | None
     limits = contract.limits
     if limits is None or command.remedy or isinstance(command, SuspendRun):
         return None
-    tally = contract.tally
-    elapsed = (given.now - contract.opened_at).total_seconds()
+    tally, begun = contract.tally, contract.allowance
+    steps, effects = tally.steps, tally.effects
+    if begun is not None:
+        steps, effects = steps - begun.steps, effects - begun.effects
+    elapsed = (given.now - (contract.opened_at if begun is None else begun.at)).total_seconds()
     if limits.wall_seconds is not None and elapsed >= limits.wall_seconds:
         return _refusal("wall_seconds", f"the run was given {limits.wall_seconds} seconds, which are over")
-    if limits.steps is not None and isinstance(command, MoveCursor) and tally.steps >= limits.steps:
+    if limits.steps is not None and isinstance(command, MoveCursor) and steps >= limits.steps:
         return _refusal("steps", f"the run was given {limits.steps} steps, which are taken")
     in_a_row = limits.refusals_in_a_row
     if in_a_row is not None and tally.refusals_in_a_row >= in_a_row:
         # Refusals are mostly decided here, and suspend at once; these were recorded as facts.
         return _refusal("refusals_in_a_row", f"{in_a_row} effects in a row were refused")
-    if limits.effects is not None and isinstance(command, ClaimEffect) and tally.effects >= limits.effects:
+    if limits.effects is not None and isinstance(command, ClaimEffect) and effects >= limits.effects:
         return _refusal("effects", f"the run was given {limits.effects} effects, which are intended")
     return None
 

@@ -20,6 +20,7 @@ from ledger.run import (
     execution,
     goal,
     lifecycle,
+    meanwhile,
     obligations,
     observations,
     reviews,
@@ -29,7 +30,7 @@ from ledger.run.fold import Changes
 from ledger.run.release import RELEASING, released
 from ledger.run.terms import changed_at, same_terms, with_terms
 
-FOLD = "2"
+FOLD = "3"
 """Version of the fold. It changes whenever the same events would yield another contract; snapshots made by
 another version are passed over."""
 
@@ -55,6 +56,8 @@ FOLDS: dict[type[e.Event], Callable[[Contract, Any, Record], Changes]] = {
     e.AuthorityGranted: authority.granted,
     e.AuthorityRenewed: authority.renewed,
     e.AuthorityRevoked: authority.revoked,
+    e.AuthorityCarved: authority.carved,
+    e.AuthorityReturned: authority.returned,
     e.ObservationRecorded: observations.recorded,
     e.ObservationInvalidated: observations.invalidated,
     e.ApprovalRequested: approvals.requested,
@@ -129,6 +132,7 @@ def _step(contract: Contract | None, record: Record) -> Contract:
     if fold is None:
         raise undecodable(record.run, record.position, f"{record.name} has no place inside a run")
     changes = fold(contract, event, record)
+    changes.update(meanwhile.noted(contract, event, record))
     if kind in _CHANGE_TERMS and not same_terms(contract, changes):
         changes["terms"] = changed_at(record.position)
     changes["position"] = record.position

@@ -1,0 +1,66 @@
+"""What refuted assumptions have against going on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ledger.events import Reason
+from ledger.gate.question import Question
+from ledger.gate.reasons import reason
+from ledger.run.contract import Assumption, Contract
+from ledger.values import Step
+
+
+def on_assumptions(contract: Contract, question: Question) -> Iterator[Reason]:
+    """Yield the goal, steps, assumptions or needed observations that rest on a refuted assumption.
+
+    Only remaining steps count: those that the cursor has passed are done.
+    """
+    remaining = remaining_steps(contract)
+    for assumption in contract.assumptions:
+        if assumption.refuted is not None:
+            yield from _on_refuted(contract, assumption, remaining)
+
+
+def _on_refuted(contract: Contract, wrong: Assumption, remaining: tuple[Step, ...]) -> Iterator[Reason]:
+    assert wrong.refuted is not None
+    resting = contract.resting_on(f"assumption:{wrong.id}")
+    names = ", ".join(resting[:16]) + (" and more" if len(resting) > 16 else "")
+    said = f"assumption {wrong.id!r} was refuted"
+    place = {"position": wrong.refuted.position, "since": wrong.refuted.at, "who": wrong.refuted.by}
+    steps = [step.name for step in remaining if f"step:{step.name}" in resting]
+    if "goal" in resting:
+        yield reason("goal_refuted", f"{said}, and the goal rests on it, with {names}", **place)  # type: ignore[arg-type]
+    if steps and len(steps) == len(remaining):
+        what = f"{said}, and every remaining step rests on it: {', '.join(steps)}"
+        yield reason("plan_refuted", what, **place)  # type: ignore[arg-type]
+    elif steps:
+        what = f"{said}, and {names} rests on it"
+        yield reason("assumption_refuted", what, **place)  # type: ignore[arg-type]
+    for other in contract.assumptions:
+        if other.refuted is None and f"assumption:{other.id}" in resting:
+            what = f"{said}, and assumption {other.id!r} rests on it"
+            yield reason("assumption_in_doubt", what, position=other.position, since=wrong.refuted.at)
+    if "cursor" in resting:
+        yield from _on_needed(contract, wrong, resting)
+
+
+def _on_needed(contract: Contract, wrong: Assumption, resting: tuple[str, ...]) -> Iterator[Reason]:
+    assert wrong.refuted is not None
+    for seen in contract.observations:
+        if f"observation:{seen.key}" in resting:
+            what = (
+                f"{seen.key}, which the next step needs, rests on assumption {wrong.id!r}, which was refuted"
+            )
+            yield reason("observation_in_doubt", what, position=seen.position, since=wrong.refuted.at)
+
+
+def remaining_steps(contract: Contract) -> tuple[Step, ...]:
+    """List the steps of the plan that are not done: those from the cursor on, where it stands at one."""
+    plan, cursor = contract.plan, contract.cursor
+    if plan is None:
+        return ()
+    names = [step.name for step in plan.steps]
+    if cursor is None or cursor.node not in names or cursor.position < plan.position:
+        return plan.steps
+    return plan.steps[names.index(cursor.node) :]

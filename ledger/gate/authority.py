@@ -1,0 +1,116 @@
+"""What grants, approvals and limits have against going on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from ledger.events import Reason
+from ledger.gate.question import Question
+from ledger.gate.reasons import reason
+from ledger.run.authority import is_used_up, scopes_cover
+from ledger.run.contract import Approval, Contract, Grant
+from ledger.run.decision import acting
+from ledger.run.execution import merged
+from ledger.run.keys import runtime_digest
+from ledger.run.limits import CAUSES
+from ledger.run.standing import Revoked
+
+
+def stop_position(contract: Contract) -> int:
+    """Return where the present stop began: what is granted or renewed behind it was said with it in view."""
+    return contract.alive.position if contract.stopped is None else contract.stopped.position
+
+
+def on_authority(contract: Contract, question: Question) -> Iterator[Reason]:
+    """Yield grants that lapsed or have to be given anew, unless another one in force covers them."""
+    lapses = [(grant, list(_lapses(contract, grant, question))) for grant in contract.grants]
+    valid = [grant for grant, found in lapses if not found]
+    for grant, found in lapses:
+        if found and not any(covers(other, grant) for other in valid):
+            yield from found
+    for gone in contract.revoked:
+        if not any(covers(other, gone) for other in valid):
+            what = f"grant {gone.id!r} was revoked: {_brief(gone.reason)}"
+            yield reason("authority_revoked", what, position=gone.position, since=gone.at, who=gone.by)
+    decides = acting(question.actor)
+    if not contract.authority_needed or not decides.startswith("agent:"):
+        return
+    if not any(grant.principal == decides for grant in contract.grants):
+        yield reason("authority_missing", f"each act needs a grant, and none is for {decides}")
+
+
+def covers(grant: Grant, other: Grant | Revoked) -> bool:
+    """Tell whether a grant allows all that another one allows, by principal and scopes."""
+    if other.principal is None:
+        return True
+    return grant.principal == other.principal and scopes_cover(grant.scopes, other.scopes)
+
+
+def _lapses(contract: Contract, grant: Grant, question: Question) -> Iterator[Reason]:
+    place = grant.renewed_at or grant.position
+    name = f"grant {grant.id!r} of {grant.principal}"
+    if grant.expires_at is not None and grant.expires_at <= question.latest(contract):
+        yield _of(grant, "authority_expired", f"{name} has ended", grant.expires_at)
+    if is_used_up(grant):
+        yield _of(grant, "authority_exhausted", f"the budget of {name} is used up", None)
+    session = question.actor.session
+    if grant.session is not None and grant.session != session and acting(question.actor) == grant.principal:
+        asks = "another one" if session is None else session
+        what = f"{name} is for session {grant.session}, and {asks} asks"
+        yield _of(grant, "authority_of_another_session", what, None)
+    if _asks_again(grant) and place <= stop_position(contract):
+        yield _of(grant, "authority_on_resume", f"{name} has to be confirmed when the run goes on", None)
+
+
+def _of(grant: Grant, kind: str, what: str, since: datetime | None) -> Reason:
+    return reason(kind, what, position=grant.position, since=since, who=grant.granted_by)
+
+
+def _asks_again(grant: Grant) -> bool:
+    if grant.on_resume is not None:
+        return grant.on_resume == "reapprove"
+    return grant.session is not None or bool(grant.budget is not None and (grant.spent or grant.reserved))
+
+
+def on_approvals(contract: Contract, question: Question) -> Iterator[Reason]:
+    """Yield approvals that bind no more to what they were asked under; of each act the last one counts."""
+    newest = {approval.key: approval for approval in contract.approvals}
+    for approval in newest.values():
+        if approval.answered is not None and approval.answered.answer == "denied":
+            continue
+        why = _void(contract, approval, question)
+        if why is not None:
+            what = f"approval {approval.id!r} of {approval.key[:12]} is void: {why}"
+            yield reason("approval_void", what, position=approval.position, since=approval.at)
+
+
+def _void(contract: Contract, approval: Approval, question: Question) -> str | None:
+    if approval.expires_at is not None and approval.expires_at <= question.latest(contract):
+        return "it has expired"
+    if approval.terms is not None and approval.terms.digest != contract.terms.digest:
+        return f"the terms changed at position {contract.terms.position}"
+    if contract.plan is not None and contract.plan.position > approval.position:
+        return f"the plan changed at position {contract.plan.position}"
+    if contract.adopted is not None and contract.adopted.position > approval.position:
+        return f"another runtime was adopted at position {contract.adopted.position}"
+    now = merged(contract.runtime, question.runtime)
+    if approval.runtime_digest is None or now is None or approval.runtime_digest == runtime_digest(now):
+        return None
+    return "what would go on has another runtime"
+
+
+def on_limits(contract: Contract, question: Question) -> Iterator[Reason]:
+    """Yield the limit that stopped the run: a person or service lets it go on, or grants something."""
+    stopped = contract.suspended
+    if stopped is None or stopped.cause not in CAUSES or not acting(question.actor).startswith("agent:"):
+        return
+    since = stop_position(contract)
+    if any((grant.renewed_at or grant.position) > since for grant in contract.grants):
+        return
+    yield reason("limit_reached", stopped.reason, position=stopped.position, since=stopped.at)
+
+
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 200 else text[:199] + "…"

@@ -1,0 +1,53 @@
+"""What acts on the outside, and whoever is at work, have against going on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from ledger.events import Reason
+from ledger.gate.question import Question
+from ledger.gate.reasons import reason
+from ledger.run.contract import Contract, Effect
+
+
+def on_effects(contract: Contract, question: Question) -> Iterator[Reason]:
+    """Yield effects whose outcome is open. One that waits for an answer, or for a relay, bars nothing."""
+    now = question.lease_now or question.now
+    for effect in contract.effects:
+        until = max(
+            filter(None, (effect.lease_until, question.leases.get(effect.key))),
+            default=None,
+        )
+        name = f"{effect.tool} {effect.key[:12]}"
+        if effect.status == "disputed":
+            what = f"reports about {name} contradict each other: a person has to find out"
+            yield _reason("effect_disputed", what, effect)
+        elif effect.status == "executing" and until is not None and until > now:
+            # Until when is not told: it moves with each renewal, and would make it another reason.
+            who = "" if effect.worker is None else f" by {effect.worker}"
+            yield _reason("effect_executing", f"{name} is being executed{who}", effect)
+        elif effect.status in ("executing", "unknown") or not effect.witnessed:
+            yield _reason("effect_unknown", f"nobody knows whether {name} happened", effect)
+
+
+def _reason(kind: str, what: str, effect: Effect) -> Reason:
+    if effect.inherited_from is not None:
+        return reason(kind, f"{what} (of {effect.inherited_from!r})", since=effect.at)
+    return reason(kind, what, position=effect.position, since=effect.at)
+
+
+def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
+    """Yield that nobody stopped the run, and its program gave a sign of life lately, somewhere else.
+
+    Who worked on it in the same session may go on: it is that program, started again.
+    """
+    alive, actor = contract.alive, question.actor
+    if contract.stopped is not None or question.take_over:
+        return
+    if (alive.by, alive.session) == (actor.id, actor.session):
+        return
+    if question.now < alive.at + timedelta(seconds=question.live_seconds):
+        session = "" if alive.session is None else f" in session {alive.session}"
+        what = f"{alive.by}{session} is at work on it"
+        yield reason("still_running", what, position=alive.position, since=alive.at, who=alive.by)

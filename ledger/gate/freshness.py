@@ -1,0 +1,91 @@
+"""What time and another runtime have against going on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from ledger.events import Reason
+from ledger.gate.question import Question
+from ledger.gate.reasons import reason
+from ledger.run.contract import Contract, Observation
+from ledger.run.resting import check_key, rested_on
+from ledger.values import Runtime, write_time
+
+
+def on_freshness(contract: Contract, question: Question) -> Iterator[Reason]:
+    """Yield observations that something rests on, and that must not be relied on as they are."""
+    rested = rested_on(contract)
+    checks = {check_key(seen.source) for seen in contract.sources}
+    for seen in contract.observations:
+        if f"observation:{seen.key}" not in rested or seen.key in checks:
+            continue
+        resting = _names(contract.resting_on(f"observation:{seen.key}"))
+        if seen.invalidated is not None:
+            what = f"{seen.key} does not hold any more, and {resting}"
+            yield reason("observation_invalidated", what, position=seen.invalidated_at or seen.position)
+            continue
+        until = seen_until(seen, question, contract)
+        if until is not None:
+            what = f"{seen.key} of {seen.tool} is stale, and {resting}"
+            yield reason("observation_stale", what, position=seen.position, since=_moment(until))
+
+
+def seen_until(seen: Observation, question: Question, contract: Contract) -> datetime | None:
+    """Tell since when an observation is stale; None: it is fresh.
+
+    One from the future is stale: a clock that jumped back makes nothing fresh.
+    """
+    if seen.observed_at is not None and seen.observed_at > question.now:
+        return seen.observed_at
+    ends = seen.stale_at
+    return ends if ends is not None and ends <= question.latest(contract) else None
+
+
+def _moment(until: datetime) -> datetime | None:
+    """Leave out the first moment of all, which stands for one that nobody knows."""
+    return None if until.year == 1 else until
+
+
+def _names(resting: tuple[str, ...]) -> str:
+    return f"{', '.join(resting[:8])}{' and more' if len(resting) > 8 else ''} rests on it"
+
+
+FIELDS = tuple(Runtime.model_fields)
+
+
+def on_runtime(contract: Contract, question: Question) -> Iterator[Reason]:
+    """Yield each field of the fingerprint in which what would go on differs from what was running.
+
+    What one of both does not say is not compared.
+    """
+    before, now = contract.runtime, question.runtime
+    if before is None or now is None:
+        return
+    for field in FIELDS:
+        old, new = getattr(before, field), getattr(now, field)
+        if old is not None and new is not None and old != new:
+            what = f"{field}: {old} before, {new} now"
+            yield reason("runtime_changed", what, position=contract.runtime_position)
+
+
+def on_idling(contract: Contract, question: Question) -> Iterator[Reason]:
+    """Yield that a run which nobody stopped for long: whoever wanted it may not any more.
+
+    A revised goal or plan and a user's message show that somebody does.
+    """
+    if question.idle_seconds is None or contract.suspended is not None:
+        return
+    last = max(contract.alive.at, contract.goal.at)
+    if contract.plan is not None:
+        last = max(last, contract.plan.at)
+    for message in contract.messages:
+        if message.role == "user":
+            last = max(last, message.at)
+    try:
+        until = last + timedelta(seconds=question.idle_seconds)
+    except OverflowError:
+        return
+    if until <= question.now:
+        what = f"nothing was heard of the run since {write_time(last)}: does its goal still hold?"
+        yield reason("idle", what, position=contract.alive.position, since=until, who=contract.alive.by)

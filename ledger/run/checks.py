@@ -1,0 +1,47 @@
+"""What a run knows of when its sources were last read outside: an observation for each of them."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+from ledger.run.contract import Contract, Observation
+from ledger.run.observations import find
+from ledger.values.ids import MAX_ID_LENGTH
+
+_PREFIX = "source:"
+
+
+def check_key(source: str) -> str:
+    """Return the key under which a run observes a source: `source:KIND:NAME`.
+
+    The longest ids of sources leave no room for that; they are named by their digest.
+    """
+    key = _PREFIX + source
+    return key if len(key) <= MAX_ID_LENGTH else _PREFIX + hashlib.sha256(source.encode()).hexdigest()
+
+
+def check_tool(source: str) -> str:
+    """Return the name of what reads a source, as observations have it: `source.KIND`."""
+    return f"source.{source.partition(':')[0]}"
+
+
+def last_check(contract: Contract, source: str) -> Observation | None:
+    """Find when a source was last read for this run; None where it never was, or long ago."""
+    return find(contract, check_key(source))
+
+
+def is_due(contract: Contract, source: str, check_every: int | None, now: datetime) -> bool:
+    """Tell whether a source is to be read again: each time where `check_every` seconds is None.
+
+    A check from the future counts for nothing, as after a clock jumped back.
+    """
+    last = last_check(contract, source)
+    if check_every is None or last is None or last.invalidated is not None or last.observed_at is None:
+        return True
+    return not 0 <= (now - last.observed_at).total_seconds() < check_every
+
+
+def sources_of(contract: Contract) -> tuple[str, ...]:
+    """Name the sources of the constraints that a contract holds, each once, in their order."""
+    return tuple(dict.fromkeys(one.source.stream for one in contract.constraints if one.source is not None))

@@ -1,0 +1,61 @@
+"""Markdown of which every line is ours or marked as a stored text: nothing that was stated can pass for more.
+
+Texts stand as they were stated, but for their line breaks. What begins a line is ours alone: `#` and `- ` at
+the margin, `(` after two spaces. Every further line of a text stands after four, whatever it holds, so that
+none can pass for a heading, an entry or a statement of who asserted it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from ledger.canonical import quote
+
+
+def section(title: str, entries: Iterable[str]) -> Iterator[str]:
+    """Write a section, a line for each entry; nothing where there is none."""
+    first = True
+    for entry in entries:
+        if first:
+            yield from ("", f"## {title}")
+            first = False
+        yield "- " + entry
+
+
+def words(text: str) -> str:
+    """Indent all lines of a text but the first, at whatever a reader may take for the end of a line."""
+    first, *more = text.splitlines() or [""]
+    return "\n".join((first, *(f"    {line}" if line else "" for line in more)))
+
+
+def note(text: str) -> str:
+    """Write what is said about an entry, on a line of its own."""
+    return f"\n  ({text})"
+
+
+def flat(text: str) -> str:
+    """Write a text on one line."""
+    return " ".join(text.split())
+
+
+_PLAIN = re.compile(r"[^\s,()\[\]\"]+").fullmatch
+
+
+def name(text: str) -> str:
+    """Write a name so that nothing in it can pass for words of ours: quoted, unless it is one plain word."""
+    return text if _PLAIN(text) else quote(text)
+
+
+class Items(Protocol):
+    """A map to be read."""
+
+    def items(self) -> Iterable[tuple[str, object]]: ...
+
+
+def amounts(some: Items | None) -> str:
+    """Write amounts with their units."""
+    if some is None:
+        return "nothing"
+    return ", ".join(f"{amount} {unit}" for unit, amount in sorted(some.items()))

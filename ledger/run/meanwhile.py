@@ -1,0 +1,99 @@
+"""Who worked on a run last, and what was said to it since: what a resumed program does not know yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ledger import events as e
+from ledger.record import Record
+from ledger.run.contract import WINDOW, Contract
+from ledger.run.fold import Changes
+from ledger.run.standing import Alive, Meanwhile
+
+_SIGNS = frozenset(
+    {
+        e.CursorMoved,
+        e.EffectIntended,
+        e.EffectRefused,
+        e.EffectStarted,
+        e.MessagesSummarised,
+        e.RunForked,
+        e.RunRestarted,
+        e.RunResumed,
+    }
+)
+"""What only the program of a run says. Reports are none: a worker that was replaced sends them too."""
+
+_LONGEST = 200
+
+
+def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
+    """Note a sign of life, or what others said since the last one."""
+    kind = type(event)
+    if kind in _SIGNS or (kind is e.MessageRecorded and event.role in ("assistant", "tool")):  # type: ignore[attr-defined]
+        if contract.stopped is not None and kind is not e.RunResumed:
+            return {}
+        return {"alive": alive(record), "meanwhile": ()} if contract.meanwhile else {"alive": alive(record)}
+    words = _WORDS.get(kind)
+    if words is None:
+        return {}
+    one = Meanwhile.unchecked(
+        {
+            "at": record.at,
+            "by": getattr(event, "by", None) or record.actor.id,
+            "name": record.name,
+            "position": record.position,
+            "what": _short(words(event)),
+        }
+    )
+    return {"meanwhile": (*contract.meanwhile[1 - WINDOW :], one)}
+
+
+def alive(record: Record) -> Alive:
+    """Take who wrote a record for who runs the program."""
+    return Alive.unchecked(
+        {
+            "at": record.at,
+            "by": record.actor.id,
+            "position": record.position,
+            "session": record.actor.session,
+        }
+    )
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+_WORDS: dict[type[e.Event], Callable[[Any], str]] = {
+    e.GoalRevised: lambda event: f"the goal is now: {event.text}",
+    e.PlanCommitted: lambda event: f"a plan was committed: {', '.join(step.name for step in event.steps)}",
+    e.PlanRevised: lambda event: f"the plan is now: {', '.join(step.name for step in event.steps)}",
+    e.ConstraintAccepted: lambda event: f"constraint {event.id} is in force: {event.text}",
+    e.ConstraintWithdrawn: lambda event: f"constraint {event.id} is no longer in force: {event.reason}",
+    e.RevisionAcknowledged: lambda event: (
+        f"revision {event.source.revision} of {event.source.stream} was read"
+    ),
+    e.AssumptionMade: lambda event: f"assumption {event.id}: {event.text}",
+    e.AssumptionRefuted: lambda event: f"assumption {event.id} is wrong: {event.evidence}",
+    e.ObligationOpened: lambda event: f"obligation {event.id} to {event.owed_to}: {event.text}",
+    e.ObligationDischarged: lambda event: f"obligation {event.id} is discharged: {event.evidence}",
+    e.ObligationWaived: lambda event: f"obligation {event.id} is waived: {event.reason}",
+    e.ObligationTransferred: lambda event: f"obligation {event.id} is now owed by {event.to}",
+    e.AuthorityGranted: lambda event: f"grant {event.id}: {event.principal} may {', '.join(event.scopes)}",
+    e.AuthorityRenewed: lambda event: f"grant {event.id} was renewed",
+    e.AuthorityRevoked: lambda event: f"grant {event.id} was revoked: {event.reason}",
+    e.ApprovalAnswered: lambda event: f"approval {event.id} was {event.answer}",
+    e.ObservationRecorded: lambda event: f"{event.tool} was asked: {event.key}",
+    e.ObservationInvalidated: lambda event: f"observation {event.key} does not hold: {event.reason}",
+    e.EffectSucceeded: lambda event: f"effect {event.key[:12]} succeeded",
+    e.EffectFailed: lambda event: f"effect {event.key[:12]} failed",
+    e.EffectReconciled: lambda event: f"effect {event.key[:12]}: {event.found}: {event.evidence}",
+    e.EffectDisputed: lambda event: f"effect {event.key[:12]} is disputed",
+    e.EffectCompensated: lambda event: f"effect {event.key[:12]} was undone",
+    e.MessageRecorded: lambda event: f"a message of role {event.role}",
+    e.RuntimeAdopted: lambda event: f"another runtime was adopted: {event.reason}",
+}
+"""How each is told that somebody else, or the program itself before it fell silent, may have said."""

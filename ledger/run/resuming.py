@@ -1,0 +1,80 @@
+"""Resuming: what the gate said becomes an event, and the run goes on, is held, or stays as it is."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+from ledger.canonical import quote
+from ledger.commands import ResumeRun
+from ledger.events import MessageRecorded, Reason, ResumeRefused, RunResumed
+from ledger.run.contract import Contract
+from ledger.run.decision import Admitted, Decision, Given, admitted, stands_at
+from ledger.run.execution import merged
+from ledger.run.prompt import render
+from ledger.run.seams import seam
+from ledger.values import Payload, Verdict
+
+MOST_REASONS = 200
+"""Reasons that one event records; all are told to who asks."""
+
+
+def resume(contract: Contract, command: ResumeRun, given: Given) -> Decision:
+    """Go on where the gate says so, in the next incarnation; else hold the run.
+
+    An unchanged decision is not said twice, and that somebody else is at work holds nobody: whoever asks
+    could stop every run otherwise.
+    """
+    judged = given.judged
+    assert judged is not None, "the gate was asked"
+    if judged.verdict is Verdict.CONTINUE:
+        return _going_on(contract, command, given)
+    if judged.is_live:
+        return stands_at(contract.position)
+    reasons = _kept(judged.reasons)
+    held = contract.held
+    if held is not None and (held.verdict, held.reasons) == (judged.verdict, reasons):
+        return stands_at(held.position)
+    return admitted(ResumeRefused(reasons=reasons, verdict=judged.verdict))
+
+
+def _kept(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    """Keep the strictest reasons where there are more than a record could hold, and say how many more."""
+    if len(reasons) <= MOST_REASONS:
+        return reasons
+    more = len(reasons) - MOST_REASONS + 1
+    last = reasons[MOST_REASONS - 1]
+    return (
+        *reasons[: MOST_REASONS - 1],
+        last.with_fields({"what": f"{more:,} further reasons, as {last.what}"}),
+    )
+
+
+def _going_on(contract: Contract, command: ResumeRun, given: Given) -> Decision:
+    now = max(given.now, contract.at)
+    number = contract.incarnation + 1
+    runtime = merged(contract.runtime, command.runtime)
+    text = prompt_after(contract, now)
+    resumed = RunResumed(
+        gap_seconds=max(0, int((now - contract.at).total_seconds())),
+        incarnation=number,
+        prompt_digest=hashlib.sha256(text.encode()).hexdigest(),
+        runtime=runtime if command.runtime is not None else None,
+        take_over=command.take_over,
+    )
+    told = quote(seam(contract, now, take_over=command.take_over))
+    message = MessageRecorded(content=Payload(json_text=told), id=f"ledger:resumed:{number}", role="ledger")
+    return Admitted((resumed, message))
+
+
+def prompt_after(contract: Contract, now: datetime) -> str:
+    """Render what the resumed agent is told: the contract as it is right after the run goes on."""
+    resumed = contract.with_fields(
+        {
+            "held": None,
+            "incarnation": contract.incarnation + 1,
+            "position": contract.position + 1,
+            "suspended": None,
+        }
+    )
+    return render(resumed, now)

@@ -1,0 +1,109 @@
+"""How a run stands: who worked on it last, what stopped it, what changed since, and how it ended."""
+
+from __future__ import annotations
+
+from ledger.events import Reason
+from ledger.values import (
+    Count,
+    Ending,
+    Id,
+    Instant,
+    Party,
+    Payload,
+    Position,
+    Principal,
+    RunId,
+    Sha256,
+    Text,
+    Value,
+    Verdict,
+)
+
+
+class Alive(Value):
+    """The last sign of life of the run's program: a move, a message, an act, or the begin of an incarnation.
+
+    What others say about the run (a person's revision, a report, a review) is none, nor is what comes in
+    while the run is stopped.
+    """
+
+    at: Instant
+    by: Principal
+    position: Position
+    session: Id | None = None
+
+
+class Meanwhile(Value):
+    """Something that was said to the run after its program's last sign of life."""
+
+    at: Instant
+    by: Party | None = None
+    """Who is said to have decided it, else who wrote it."""
+    name: Id
+    """Name of the event."""
+    position: Position
+    what: Text
+    """In a few words."""
+
+
+class Suspension(Value):
+    """Why the run waits, as last said."""
+
+    at: Instant
+    by: Party | None = None
+    cause: Id
+    position: Position
+    reason: Text
+
+
+class Hold(Value):
+    """The verdict that holds the run, with all its reasons."""
+
+    at: Instant
+    position: Position
+    reasons: tuple[Reason, ...] = ()
+    verdict: Verdict
+
+
+class Stopped(Value):
+    """Where the run was first stopped since it last went on, by a suspension or by the gate."""
+
+    at: Instant
+    position: Position
+
+
+class Revoked(Value):
+    """A grant that was revoked since the run last went on."""
+
+    at: Instant
+    by: Party
+    id: Id
+    position: Position
+    principal: Principal | None = None
+    """None: a grant that this run never held, as where a lineage passes none on."""
+    reason: Text
+    scopes: tuple[Id, ...] = ()
+
+
+class Allowance(Value):
+    """From where the run's limits count: it had reached one, and was let go on."""
+
+    at: Instant
+    effects: Count
+    position: Position
+    steps: Count
+
+
+class Closing(Value):
+    """How the run ended."""
+
+    at: Instant
+    by: Party | None = None
+    obligations: tuple[Id, ...] = ()
+    outcome: Ending
+    position: Position
+    reason: Text | None = None
+    result: Payload | None = None
+    """A long one is named by its digest."""
+    successor: RunId | None = None
+    unsettled: tuple[Sha256, ...] = ()

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, TypeAdapter
-from pydantic_core import SchemaValidator
+from pydantic_core import SchemaValidator, core_schema
 
 from ledger.canonical import invalid
 from ledger.events import EVENTS, Event, ObservationRecorded
@@ -66,10 +65,10 @@ class Upcast:
     @cached_property
     def __pydantic_validator__(self) -> SchemaValidator:
         """What validates data by the old shape and returns the new class; built when it is first used."""
-        shape: Any = Annotated[self.old, AfterValidator(self.up)]
-        validator = TypeAdapter(shape).validator
-        assert isinstance(validator, SchemaValidator)
-        return validator
+        self.old.model_rebuild()
+        return SchemaValidator(
+            core_schema.no_info_after_validator_function(self.up, self.old.__pydantic_core_schema__)
+        )
 
     def up(self, event: Event) -> Event:
         """Read an event of the old shape as the new class."""

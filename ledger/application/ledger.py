@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ledger.application.all_sources import Sourced
 from ledger.application.edge import Edge
 from ledger.application.effects import Effects
 from ledger.application.following import begin, follow
 from ledger.application.kind import Found
-from ledger.application.kinds import RUN, load_contract, load_source
+from ledger.application.kinds import RUN, load_contract
 from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.reading import at_time, contents_of, loaded, log, records_of
 from ledger.application.runs import Run, known
@@ -31,14 +32,14 @@ from ledger.events import Event
 from ledger.gateway.tools import Tool
 from ledger.record import Record
 from ledger.run.contract import Contract
-from ledger.run.sources import PREFIX, SourceState
+from ledger.run.sources import PREFIX
 from ledger.secrets import Secrets
 from ledger.stores import forks
 from ledger.stores.base import Blob, FullStore
 from ledger.values import Actor, Limits, Runtime
 
 
-class Ledger(Effects):
+class Ledger(Effects, Sourced):
     """A ledger of one tenant. Threads may share it; a process that was forked off reopens its store.
 
     Use it as a context manager, or call `close`.
@@ -291,16 +292,6 @@ class Ledger(Effects):
             if len(page) < 200:
                 return
             after = page[-1].stream
-
-    def sources(self) -> dict[str, SourceState]:
-        """Read every source stream of the tenant, by id."""
-        found: dict[str, SourceState] = {}
-        for stream in self._edge.store.source_heads(self._edge.tenant):
-            state = load_source(self._edge, stream).state
-            # A head at 0 is only a name that a run claimed to have something from.
-            if state.position:
-                found[state.source] = state
-        return found
 
     def follow(
         self, after: int = 0, *, live: bool = False, idle_seconds: float | None = None

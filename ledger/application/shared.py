@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from ledger import commands as c
 from ledger.application.edge import Edge
 from ledger.application.kinds import SOURCE, load_source
+from ledger.application.readers import Readers
 from ledger.application.sayings import build, several
 from ledger.application.statements import Context
 from ledger.application.stream import Stream
@@ -26,6 +27,7 @@ class Shared:
 
     def __init__(self, edge: Edge, secrets: Secrets | None = None, tools: Iterable[Tool] = ()) -> None:
         self.edge = edge
+        self.readers = Readers()
         self.workshop = Workshop(edge, secrets)
         for tool in tools:
             self.workshop.register(tool)

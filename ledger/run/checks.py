@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ledger.run.contract import Contract, Observation
 from ledger.run.observations import find
+from ledger.run.sources import Gone, SourceState
 from ledger.values.ids import MAX_ID_LENGTH
 
 _PREFIX = "source:"
@@ -42,6 +43,9 @@ def is_due(contract: Contract, source: str, check_every: int | None, now: dateti
     return not 0 <= (now - last.observed_at).total_seconds() < check_every
 
 
-def sources_of(contract: Contract) -> tuple[str, ...]:
-    """Name the sources of the constraints that a contract holds, each once, in their order."""
-    return tuple(dict.fromkeys(one.source.stream for one in contract.constraints if one.source is not None))
+def by_its_name(state: SourceState, gone: Gone) -> bool:
+    """Tell whether a constraint was withdrawn by its name, rather than left out of a revision.
+
+    Where one cannot tell any more, because the revision was published again later, it counts as by its name.
+    """
+    return gone.position not in state.revisions.values()

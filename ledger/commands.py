@@ -420,6 +420,8 @@ class RecordObservation(Command):
     name = "observation.record"
     report = True
 
+    args: CanonicalJson | None = None
+    """The arguments it was asked with, so that it can be asked again."""
     args_digest: Sha256 | None = None
     cost: Amounts | None = None
     fresh_for: Seconds | None = None

@@ -96,6 +96,7 @@ class Doing:
             fields[report.name], blobs = self.packed(report.result)
         if report.kind is c.RecordObservation:
             fields |= {
+                "args": self.act.args if len(self.act.args.encode()) <= _ARGS_BYTES else None,
                 "args_digest": hashlib.sha256(self.act.args.encode()).hexdigest(),
                 "key": self.act.key,
                 "observed_at": self.seen_at,
@@ -306,6 +307,9 @@ class Doing:
                 return load_text(lease.progress)
         return None
 
+
+_ARGS_BYTES = 16 * 1024
+"""Size of the longest arguments that are recorded with an observation; of longer ones only the digest is."""
 
 _LOOKED_THROUGH = 8
 """Attempts that are looked through for their progress."""

@@ -59,7 +59,7 @@ class Command(Value):
     version: ClassVar[int] = 1
     report: ClassVar[bool] = False
     on_closed: ClassVar[bool] = False
-    """A request that is admitted on a closed run too, since it adds nothing to it."""
+    """A request whose rule looks itself at whether the run has ended."""
     not_for_agents: ClassVar[Mapping[str, Any] | None] = None
     remedy: ClassVar[bool] = False
     """A request that is admitted while the run is suspended or held, since it may lead out."""
@@ -131,6 +131,7 @@ class RestartRun(Command):
     """Close a run that cannot be resumed and open its successor."""
 
     name = "run.restart"
+    on_closed = True
     remedy = True
     not_for_agents = ALWAYS
 

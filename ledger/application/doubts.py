@@ -56,7 +56,7 @@ def _says(event: Event, command: Command) -> bool:
 
 def _is_decided(name: str, said: object, stands: object) -> bool:
     """Whether the ledger decides what stands there: who accepts if nobody is named, and what is evidence."""
-    if name == "accepted_by":
+    if name in ("accepted_by", "owed_to", "owner"):
         return said is None
     return name == "found" and stands == "unknown"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Generic, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 from ledger.application.edge import Edge
 from ledger.application.kind import Kind, Seen
@@ -19,6 +20,8 @@ from ledger.stores.base import Append, Blob, Guard, StreamAppend
 
 S = TypeVar("S")
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
 
 class Draft(Generic[S]):
     """An append in the making. What cannot be encoded leaves it as it was."""
@@ -31,6 +34,7 @@ class Draft(Generic[S]):
         "_guards",
         "_kind",
         "_name",
+        "_others",
         "_rows",
         "records",
         "seen",
@@ -46,6 +50,7 @@ class Draft(Generic[S]):
         self._guards: dict[str, int] = {}
         self._blobs: tuple[Blob, ...] = ()
         self._fresh: tuple[bytes, ...] = ()
+        self._others: list[Draft[S]] = []
         self.seen = seen
         """The state after what is drafted, and where it will stand."""
         self.records: list[Record] = []
@@ -57,12 +62,40 @@ class Draft(Generic[S]):
         mine = self._guards
         return all(mine.get(name, expected) == expected for name, expected in guards.items())
 
-    def add(self, decision: Admitted | Refusal, context: Context, now: datetime) -> None:
+    def add(
+        self,
+        decision: Admitted | Refusal,
+        context: Context,
+        now: datetime,
+        others: Mapping[str, S] = _NOTHING,
+    ) -> None:
         """Encode the events of a decision, each on the state that the one before it leaves.
+
+        Args:
+            decision: what was decided.
+            context: what surrounds the command.
+            now: the time it was decided at.
+            others: the states of other streams that it adds to; any other that it names begins with it.
 
         Raises:
             InvalidInput: an event cannot be encoded, or is too large; `path` says where.
         """
+        self._add_events(decision.events, context, now)
+        if isinstance(decision, Admitted):
+            for name, events in decision.beside.items():
+                state = others.get(name)
+                seen = Seen(state, self._kind.head(state))  # type: ignore[arg-type]
+                other: Draft[S] = Draft(self._edge, name, self._kind, seen)  # type: ignore[arg-type]
+                other._add_events(events, context, now)
+                self._others.append(other)
+            if decision.guards:
+                self._guards.update(decision.guards)
+            if decision.fresh:
+                self._fresh += decision.fresh
+        if context.blobs:
+            self._blobs += context.blobs
+
+    def _add_events(self, events: Iterable[Event], context: Context, now: datetime) -> None:
         edge, kind = self._edge, self._kind
         state, head = self.seen
         at = now if head.at is None or head.at < now else head.at
@@ -70,7 +103,7 @@ class Draft(Generic[S]):
         records: list[Record] = []
         folded = 0
         prev, position, size = head.hash, head.position, 0
-        for event in decision.events:
+        for event in events:
             position += 1
             id = edge.ids()
             if type(id) is not str:
@@ -101,21 +134,17 @@ class Draft(Generic[S]):
         self._rows += rows
         self.records += records
         self.size += size
-        if isinstance(decision, Admitted):
-            if decision.guards:
-                self._guards.update(decision.guards)
-            if decision.fresh:
-                self._fresh += decision.fresh
-        if context.blobs:
-            self._blobs += context.blobs
         self.seen = Seen(state, kind.head(state))
 
     def append(self) -> Append:
         """Return what is drafted, as a store takes it."""
-        first = self._first
-        part = StreamAppend(self._name, first.position, first.hash, tuple(self._rows), self._kind.is_source)
+        parts = tuple(draft._part() for draft in (self, *self._others) if draft._rows)
         guards = tuple(Guard(PREFIX + source, expected) for source, expected in self._guards.items())
-        return Append(self._edge.tenant, (part,), guards, self._blobs, self._fresh)
+        return Append(self._edge.tenant, parts, guards, self._blobs, self._fresh)
+
+    def _part(self) -> StreamAppend:
+        first = self._first
+        return StreamAppend(self._name, first.position, first.hash, tuple(self._rows), self._kind.is_source)
 
 
 def written(event: Event, envelope: Envelope, hash: bytes) -> Record:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
 from ledger.application.edge import Edge
+from ledger.application.statements import Asking
 from ledger.commands import Command
 from ledger.record import ZERO_HASH, Record, TermsMark
-from ledger.run.decision import Decision, Given, Looked
+from ledger.run.decision import Decision, Given, Judgement, Looked
 from ledger.stores.base import SnapshotRow
 
 S = TypeVar("S")
@@ -44,6 +45,14 @@ class Seen(Generic[S], NamedTuple):
     head: Head
 
 
+class Beside(NamedTuple, Generic[S]):
+    """What else a command is decided on: other streams of this kind, and its own in the past."""
+
+    others: Mapping[str, S]
+    """The states of the streams that exist, by name."""
+    then: S | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[S]):
     """What a kind of stream means: how it is folded, decided, and kept in snapshots."""
@@ -65,5 +74,9 @@ class Kind(Generic[S]):
     """Tell whether the store has to be asked about an effect before the first try."""
     look_up: Callable[[Edge, S, Command, datetime], Looked | None] = lambda edge, state, command, now: None
     """Read what the store holds of the effect a command speaks of."""
+    beside: Callable[[Edge, S, Command], Beside[S] | None] = lambda edge, state, command: None
+    """Read the other streams that a command speaks of; None where it speaks of none."""
+    judge: Callable[[Edge, S, Given, Asking], Judgement] | None = None
+    """Ask the gate, for a command that was given an `Asking`."""
     snapshot: Callable[[S], SnapshotRow] | None = None
     is_source: bool = False

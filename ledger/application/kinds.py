@@ -7,26 +7,34 @@ from functools import reduce
 from typing import Any
 
 from ledger.application.edge import Edge
-from ledger.application.kind import NOWHERE, Found, Head, Kind
-from ledger.application.looking import look_up
+from ledger.application.kind import NOWHERE, Beside, Found, Head, Kind
+from ledger.application.looking import leases_of, look_up
 from ledger.application.rows import chained, linked
+from ledger.application.statements import Asking
 from ledger.codec import message_digest, observation_digest
 from ledger.commands import (
     AcceptConstraint,
     AcknowledgeRevision,
     ClaimEffect,
+    CloseRun,
     Command,
+    ForkRun,
     InvalidateObservation,
+    OpenChild,
     ReconcileEffect,
     RecordMessage,
     RecordObservation,
     RefuteAssumption,
+    RestartRun,
+    ResumeRun,
 )
+from ledger.gate import Judgement, Question, judge
 from ledger.record import ZERO_HASH, short_digest
 from ledger.run import assumptions, observations
 from ledger.run.claims import sources_of
 from ledger.run.contract import Contract, by_id
 from ledger.run.decide import decide
+from ledger.run.decision import Given
 from ledger.run.looking import is_wanted
 from ledger.run.saving import restore, save
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
@@ -95,11 +103,65 @@ _LOOKED_UP: dict[type[Command], Callable[[str, Contract, Any], bytes | None]] = 
 
 def _run_sources(contract: Contract | None, command: Command) -> Iterable[str]:
     """Name the source streams on whose state a command is decided."""
-    if isinstance(command, ClaimEffect):
+    if isinstance(command, ClaimEffect | OpenChild | RestartRun | ResumeRun):
         return () if contract is None else sources_of(contract)
     if isinstance(command, AcceptConstraint | AcknowledgeRevision) and command.source is not None:
         return (command.source.stream,)
     return ()
+
+
+def _run_beside(edge: Edge, contract: Contract | None, command: Command) -> Beside[Contract | None] | None:
+    """Read the run that is to be opened, where it exists already, and those above a child that closes."""
+    if contract is None:
+        return None
+    if isinstance(command, ForkRun | OpenChild | RestartRun):
+        others = _existing(edge, command.as_run)
+        if not isinstance(command, ForkRun) or command.at > contract.position:
+            return Beside(others)
+        return Beside(others, load_contract(edge, contract.run, upto=command.at).state)
+    if isinstance(command, CloseRun) and contract.parent is not None:
+        return Beside(_above(edge, contract))
+    return None
+
+
+def _existing(edge: Edge, run: str) -> dict[str, Contract | None]:
+    found = load_contract(edge, run).state
+    return {} if found is None else {run: found}
+
+
+def _above(edge: Edge, contract: Contract) -> dict[str, Contract | None]:
+    """Read the runs that a run succeeds, up to the child that the first of them was, and its parent."""
+    found: dict[str, Contract | None] = {}
+    one: Contract | None = contract
+    while one is not None and one.parent is not None and one.parent.relation != "fork":
+        relation, above = one.parent.relation, one.parent.run
+        one = load_contract(edge, above).state
+        if one is not None:
+            found[above] = one
+        if relation == "child":
+            break
+    return found
+
+
+def _run_judge(edge: Edge, contract: Contract | None, given: Given, asking: Asking) -> Judgement:
+    assert contract is not None
+    executing = [effect.key for effect in contract.effects if effect.status == "executing"]
+    asking.judged = judge(
+        contract,
+        Question(
+            actor=given.actor,
+            now=given.now,
+            check_every=asking.check_every,
+            idle_seconds=asking.idle_seconds,
+            lease_now=given.for_leases,
+            leases=leases_of(edge, executing, given.for_leases),
+            live_seconds=asking.live_seconds,
+            runtime=asking.runtime,
+            sources=given.sources,
+            take_over=asking.take_over,
+        ),
+    )
+    return asking.judged
 
 
 RUN: Kind[Contract | None] = Kind(
@@ -110,9 +172,11 @@ RUN: Kind[Contract | None] = Kind(
     load=load_contract,
     prior=_run_prior,
     sources=_run_sources,
-    judges_leases=lambda command: isinstance(command, ClaimEffect | ReconcileEffect),
+    judges_leases=lambda command: isinstance(command, ClaimEffect | ReconcileEffect | ResumeRun),
     is_wanted=is_wanted,
     look_up=look_up,
+    beside=_run_beside,
+    judge=_run_judge,
     snapshot=_run_snapshot,
 )
 

@@ -68,6 +68,16 @@ def look_up(edge: Edge, contract: Contract | None, command: Command, now: dateti
     return put_together(asked, found, lease_until=renewed_until(edge, found.get(asked.key), now))
 
 
+def leases_of(edge: Edge, keys: Iterable[str], now: datetime) -> dict[str, datetime]:
+    """Read when the leases of executing effects end, by key, renewals included; one query, if there are any."""
+    found: dict[str, datetime] = {}
+    for key, history in effects_of(edge, keys).items():
+        until = renewed_until(edge, history, now) or history.lease_until
+        if history.status == "executing" and until is not None:
+            found[key] = until
+    return found
+
+
 def renewed_until(edge: Edge, known: EffectHistory | None, now: datetime) -> datetime | None:
     """Read until when the lease of an executing effect was renewed; None where it was not."""
     if known is None or known.status != "executing" or not known.lapsed(now):

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from ledger.commands import Command
 from ledger.errors import StoreUnavailable
 from ledger.record import Record
+from ledger.run.decision import Judgement
 from ledger.run.sources import SourceState
 from ledger.stores.base import Blob
-from ledger.values import Actor
+from ledger.values import Actor, Runtime
 
 
 class Stated(NamedTuple):
@@ -41,12 +42,27 @@ class Doubt(NamedTuple):
     ids: tuple[str, ...]
 
 
+@dataclass(slots=True)
+class Asking:
+    """What the gate is asked beside the contract, and what it said last: a race makes it judge again."""
+
+    idle_seconds: int | None
+    live_seconds: int
+    check_every: Mapping[str, int]
+    """How often each source of the contract has to be read, in seconds, by id."""
+    runtime: Runtime | None = None
+    take_over: bool = False
+    judged: Judgement | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What surrounds a command beside its content."""
 
     actor: Actor
     about: tuple[str, ...] = ()
+    asking: Asking | None = field(default=None, compare=False)
+    """How the gate is asked, where it is."""
     blobs: tuple[Blob, ...] = ()
     causation: str | None = None
     checked: bool = field(default=False, compare=False)

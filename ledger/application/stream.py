@@ -10,13 +10,13 @@ Everything here is a generator of steps: who drives it decides how to wait, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from functools import partial
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from ledger.application.doubts import Doubts, about, cut_short, naming
 from ledger.application.drafts import Draft
@@ -27,7 +27,7 @@ from ledger.application.rows import decoded
 from ledger.application.statements import Context, Stated, Statement
 from ledger.application.steps import Call, Send, Steps
 from ledger.application.tip import Tip
-from ledger.commands import Command
+from ledger.commands import CloseRun, Command, ForkRun, OpenChild, RestartRun, ResumeRun
 from ledger.errors import (
     ActKnown,
     EffectInFlight,
@@ -180,7 +180,7 @@ class Stream(Generic[S]):
                 state, statement, self._given(statement, earlier), looked, searching
             )
             decision = self._kind.decide(state, command, given)
-            if isinstance(decision, Refusal) or not decision.events:
+            if isinstance(decision, Refusal) or not (decision.events or decision.beside):
                 if looked:
                     landed = yield from self.tip.landed(statement)
                     return landed or (yield from self._told(decision, context, given.now))
@@ -191,7 +191,7 @@ class Stream(Generic[S]):
                     yield from self.tip.expect(expected)
                 continue
             try:
-                draft = self.tip.draft(decision, context, given.now)
+                draft = self.tip.draft(decision, context, given.now, cast("Mapping[str, S]", given.others))
                 return (yield from self.tip.append(draft, statement))
             except (PositionConflict, GuardMoved, ActKnown, EffectInFlight) as lost:
                 # A report is decided again until it is stored: refusing it would lose a fact.
@@ -206,6 +206,8 @@ class Stream(Generic[S]):
                 if not isinstance(lost, PositionConflict):
                     searching = True  # the act was begun before, maybe in another run of the lineage
                     continue
+                if lost.run != self.name:
+                    continue  # another stream that it adds to moved: it is read again
                 yield from self._after_conflict(lost, expected)
             landed = yield from self.tip.landed(statement)
             if landed is not None:
@@ -228,7 +230,11 @@ class Stream(Generic[S]):
     def _is_about_more(self, state: S, command: Command) -> bool:
         """Tell whether a command is decided on more than the state."""
         kind = self._kind
-        return bool(kind.sources(state, command)) or kind.prior(self.name, state, command) is not None
+        return (
+            isinstance(command, LINEAGE)
+            or bool(kind.sources(state, command))
+            or kind.prior(self.name, state, command) is not None
+        )
 
     def _found_out(
         self, state: S, statement: Statement, given: Given, fresh: bool, searching: bool
@@ -247,14 +253,29 @@ class Stream(Generic[S]):
             given = given._replace(prior=(yield Call(partial(self._prior, digest))))
         sources: dict[str, SourceState] = {}
         if context.sources is not None:
+            # The gate is asked rarely, and never on what may be old.
+            now = fresh or bool(given.earlier) or context.asking is not None
             for source in self._kind.sources(state, command):
-                read = partial(context.sources, source, fresh or bool(given.earlier))
+                read = partial(context.sources, source, now)
                 sources.update((yield Call(read)))
         if sources:
             given = given._replace(sources=sources)
         if searching:
             look_up = partial(self._kind.look_up, self.edge, state, command, given.for_leases)
             given = given._replace(looked=(yield Call(look_up)))
+        return (yield from self._found_beside(state, command, context, given))
+
+    def _found_beside(self, state: S, command: Command, context: Context, given: Given) -> Steps[Given]:
+        """Read other streams that a command speaks of, and ask the gate where it does."""
+        kind = self._kind
+        if isinstance(command, LINEAGE):
+            beside = yield Call(partial(kind.beside, self.edge, state, command))
+            if beside is not None:
+                given = given._replace(others=beside.others, then=beside.then)
+        if context.asking is not None and kind.judge is not None and state is not None:
+            given = given._replace(
+                judged=(yield Call(partial(kind.judge, self.edge, state, given, context.asking)))
+            )
         return given
 
     def _prior(self, digest: bytes) -> tuple[Record, ...]:
@@ -361,6 +382,8 @@ class Stream(Generic[S]):
                 decision = self._kind.decide(state, one.command, given)
                 if isinstance(decision, Refusal) or not decision.events or not draft.admits(decision.guards):
                     continue
+                if decision.beside:
+                    continue
                 assert one.context is not None
                 draft.add(decision, one.context, given.now)
             except Exception:  # noqa: BLE001  it meets that again by itself, and is told
@@ -388,6 +411,9 @@ def another(error: Exception) -> Exception:
 
 Said = list[tuple[Statement, int]]
 """Statements that were drafted, and how many events each has."""
+
+LINEAGE = (CloseRun, ForkRun, OpenChild, RestartRun, ResumeRun)
+"""Commands that are decided on more than one run, or by the gate."""
 
 PRIOR = 8
 """Newest records under a command's key that it is decided on."""

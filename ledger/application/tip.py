@@ -117,10 +117,16 @@ class Tip(Generic[S]):
 
     # --- appending -------------------------------------------------------------------------------
 
-    def draft(self, decision: Admitted | Refusal, context: Context, now: datetime) -> Draft[S]:
-        """Draft what was decided on what was seen."""
+    def draft(
+        self,
+        decision: Admitted | Refusal,
+        context: Context,
+        now: datetime,
+        others: Mapping[str, S] | None = None,
+    ) -> Draft[S]:
+        """Draft what was decided on what was seen, and on other streams that it adds to."""
         draft = Draft(self.edge, self.name, self.kind, self.seen)
-        draft.add(decision, context, now)
+        draft.add(decision, context, now, others or {})
         return draft
 
     def append(self, draft: Draft[S], statement: Statement) -> Steps[Stated]:
@@ -140,17 +146,21 @@ class Tip(Generic[S]):
             raise
 
     def _sent(self, statement: Statement, draft: Draft[S]) -> None:
-        statement.doubts = (about(self.name, draft.records), *statement.doubts)
+        # What only begins another stream is found again by the name of that one.
+        if draft.records:
+            statement.doubts = (about(self.name, draft.records), *statement.doubts)
 
     def moved(self, draft: Draft[S], result: Appended) -> list[Record]:
         """Move on to what was appended, and return it."""
         self.seen = draft.seen
-        return [
-            Record._make((*record[:-1], gid)) for record, gid in zip(draft.records, result.gids, strict=True)
-        ]
+        # The gids of other streams come behind those of this one.
+        gids = result.gids[: len(draft.records)]
+        return [Record._make((*record[:-1], gid)) for record, gid in zip(draft.records, gids, strict=True)]
 
     def met(self, draft: Draft[S]) -> Steps[list[Record]]:
         """Read what was stored already: it may carry an earlier time, and others may have gone on from it."""
+        if not draft.records:
+            return []
         first, last = draft.records[0].position, draft.records[-1].position
         rows = yield Call(partial(self._at, first - 1, last))
         yield from self.look()

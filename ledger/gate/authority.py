@@ -17,11 +17,6 @@ from ledger.run.limits import CAUSES
 from ledger.run.standing import Revoked
 
 
-def stop_position(contract: Contract) -> int:
-    """Return where the present stop began: what is granted or renewed behind it was said with it in view."""
-    return contract.alive.position if contract.stopped is None else contract.stopped.position
-
-
 def on_authority(contract: Contract, question: Question) -> Iterator[Reason]:
     """Yield grants that lapsed or have to be given anew, unless another one in force covers them."""
     lapses = [(grant, list(_lapses(contract, grant, question))) for grant in contract.grants]
@@ -59,7 +54,8 @@ def _lapses(contract: Contract, grant: Grant, question: Question) -> Iterator[Re
         asks = "another one" if session is None else session
         what = f"{name} is for session {grant.session}, and {asks} asks"
         yield _of(grant, "authority_of_another_session", what, None)
-    if _asks_again(grant) and place <= stop_position(contract):
+    # What is said after the program fell silent is said with its stop in view.
+    if _asks_again(grant) and place <= contract.alive.position:
         yield _of(grant, "authority_on_resume", f"{name} has to be confirmed when the run goes on", None)
 
 
@@ -105,8 +101,7 @@ def on_limits(contract: Contract, question: Question) -> Iterator[Reason]:
     stopped = contract.suspended
     if stopped is None or stopped.cause not in CAUSES or not acting(question.actor).startswith("agent:"):
         return
-    since = stop_position(contract)
-    if any((grant.renewed_at or grant.position) > since for grant in contract.grants):
+    if any((grant.renewed_at or grant.position) > contract.alive.position for grant in contract.grants):
         return
     yield reason("limit_reached", stopped.reason, position=stopped.position, since=stopped.at)
 

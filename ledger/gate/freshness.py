@@ -9,7 +9,8 @@ from ledger.events import Reason
 from ledger.gate.question import Question
 from ledger.gate.reasons import reason
 from ledger.run.contract import Contract, Observation
-from ledger.run.resting import check_key, rested_on
+from ledger.run.keys import check_key
+from ledger.run.resting import rested_on
 from ledger.values import Runtime, write_time
 
 

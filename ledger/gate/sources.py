@@ -11,8 +11,8 @@ from ledger.gate.question import Question
 from ledger.gate.reasons import reason
 from ledger.run.constraints import gone_at, is_reworded
 from ledger.run.contract import Constraint, Contract
+from ledger.run.keys import check_key
 from ledger.run.observations import find
-from ledger.run.resting import check_key
 from ledger.run.sources import SourceState
 
 

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime
 
 from ledger.run.contract import Contract, Observation
+from ledger.run.keys import check_key
 from ledger.run.observations import find
 from ledger.run.sources import Gone, SourceState
-from ledger.values.ids import MAX_ID_LENGTH
-
-_PREFIX = "source:"
-
-
-def check_key(source: str) -> str:
-    """Return the key under which a run observes a source: `source:KIND:NAME`.
-
-    The longest ids of sources leave no room for that; they are named by their digest.
-    """
-    key = _PREFIX + source
-    return key if len(key) <= MAX_ID_LENGTH else _PREFIX + hashlib.sha256(source.encode()).hexdigest()
 
 
 def check_tool(source: str) -> str:

@@ -18,19 +18,65 @@ from ledger.run import (
     goal,
     lifecycle,
     limits,
+    lineage,
     obligations,
     observations,
     outcomes,
+    resuming,
     reviews,
 )
 from ledger.run.contract import Contract
-from ledger.run.decision import Decision, Given, Refusal, Ruling, not_for_agents
+from ledger.run.decision import Decision, Given, Refusal, Ruling, not_for_agents, run_is_closed
 from ledger.run.sources import SOURCE_RULES
 
 RULES: dict[type[c.Command], Ruling] = {
     c.OpenRun: Ruling(lifecycle.open_, (e.RunOpened,), ("run_exists",)),
     c.SuspendRun: Ruling(lifecycle.suspend, (e.RunSuspended,)),
-    c.CloseRun: Ruling(lifecycle.close, (e.RunClosed,), ("still_open",)),
+    c.ResumeRun: Ruling(resuming.resume, (e.RunResumed, e.MessageRecorded, e.ResumeRefused)),
+    c.ForkRun: Ruling(
+        lineage.fork,
+        (
+            e.RunOpened,
+            e.RunForked,
+            e.ConstraintAccepted,
+            e.AssumptionMade,
+            e.PlanCommitted,
+            e.ObservationRecorded,
+            e.MessageRecorded,
+            e.MessagesSummarised,
+            e.CursorMoved,
+        ),
+        ("not_open", "run_exists"),
+    ),
+    c.RestartRun: Ruling(
+        lineage.restart,
+        (
+            e.RunClosed,
+            e.RunOpened,
+            e.RunRestarted,
+            e.AssumptionMade,
+            e.ConstraintAccepted,
+            e.ObligationOpened,
+            e.AuthorityGranted,
+            e.AuthorityRevoked,
+        ),
+        ("contract_changed", "run_exists"),
+    ),
+    c.OpenChild: Ruling(
+        lineage.open_child,
+        (
+            e.ObligationOpened,
+            e.AuthorityCarved,
+            e.RunOpened,
+            e.ConstraintAccepted,
+            e.AuthorityGranted,
+            e.AuthorityRevoked,
+        ),
+        ("run_exists", "id_in_use", "not_open", "authority_exceeded", "contract_changed"),
+    ),
+    c.CloseRun: Ruling(
+        lifecycle.close, (e.RunClosed, e.ObligationDischarged, e.AuthorityReturned), ("still_open",)
+    ),
     c.ReviseGoal: Ruling(goal.revise_goal, (e.GoalRevised,)),
     c.CommitPlan: Ruling(goal.commit_plan, (e.PlanCommitted,), ("id_in_use",)),
     c.RevisePlan: Ruling(goal.revise_plan, (e.PlanRevised,), ("id_in_use", "not_open")),
@@ -141,7 +187,9 @@ _UNLIMITED = (c.OpenRun, c.SuspendRun)
 
 def barred(contract: Contract, incarnation: int | None) -> Refusal | None:
     """Say why a handle of this incarnation must not act now, nor look at the outside; None: it may."""
-    return _fenced(contract, incarnation) or _ended(contract) or _waiting(contract)
+    if contract.closed is not None:
+        return _fenced(contract, incarnation) or run_is_closed(contract)
+    return _fenced(contract, incarnation) or _waiting(contract)
 
 
 def _barred(contract: Contract, command: c.Command, given: Given) -> Refusal | None:
@@ -149,8 +197,8 @@ def _barred(contract: Contract, command: c.Command, given: Given) -> Refusal | N
     fenced = _fenced(contract, given.incarnation)
     if fenced is not None:
         return fenced
-    if contract.closed is not None and not lifecycle.closed_so(contract, command):
-        return _ended(contract)
+    if contract.closed is not None and not (command.on_closed or lifecycle.closed_so(contract, command)):
+        return run_is_closed(contract)
     if command.remedy or (contract.held is None and isinstance(command, c.SuspendRun)):
         return None
     return _waiting(contract)
@@ -165,17 +213,6 @@ def _fenced(contract: Contract, incarnation: int | None) -> Refusal | None:
         f"the present one is {contract.incarnation}",
         position=contract.position,
         evidence={"incarnation": incarnation, "present": contract.incarnation},
-    )
-
-
-def _ended(contract: Contract) -> Refusal | None:
-    if contract.closed is None:
-        return None
-    return Refusal(
-        "run_is_closed",
-        f"the run was closed as {contract.closed.outcome} at position {contract.closed.position}",
-        position=contract.closed.position,
-        evidence={"outcome": contract.closed.outcome.value},
     )
 
 

@@ -203,6 +203,20 @@ def not_open(kind: str, id: str) -> Refusal:
     return Refusal("not_open", f"no {kind} {id!r} is open", evidence={"kind": kind, "id": id})
 
 
+def run_is_closed(contract: Contract) -> Refusal:
+    """Refuse what a closed run takes no more."""
+    closed = contract.closed
+    assert closed is not None
+    more = "" if closed.successor is None else f"; {closed.successor!r} succeeds it"
+    evidence = {"outcome": closed.outcome.value, "successor": closed.successor}
+    return Refusal(
+        "run_is_closed",
+        f"the run was closed as {closed.outcome} at position {closed.position}{more}",
+        position=closed.position,
+        evidence={name: value for name, value in evidence.items() if value is not None},
+    )
+
+
 def id_in_use(kind: str, id: str, position: int) -> Refusal:
     """Refuse an id that stands for something else."""
     return Refusal(

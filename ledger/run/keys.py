@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 
 from ledger.canonical import quote
-from ledger.values import Runtime
+from ledger.values import MAX_ID_LENGTH, Runtime
 
 _KEY_DOMAIN = b"intent-ledger.effect.v1\n"
 _GIVEN_DOMAIN = b"intent-ledger.effect-given.v1\n"
 _ACT_DOMAIN = b"intent-ledger.act.v1\n"
 _RUNTIME_DOMAIN = b"intent-ledger.runtime.v1\n"
+_SOURCE_PREFIX = "source:"
 _OBSERVATION_KEY_LENGTH = 188  # with `observation:` before it, it is still an id
 
 
@@ -55,9 +56,13 @@ def observation_key(tool: str, args: str, occurrence: str | None = None) -> str:
     return hashlib.sha256(f"{quote(tool)}{digest}{more}".encode()).hexdigest()
 
 
-def short_key(name: str) -> str:
-    """Return a name as the key of an observation: itself, or its SHA-256 where it is too long for one."""
-    return name if len(name) <= _OBSERVATION_KEY_LENGTH else hashlib.sha256(name.encode()).hexdigest()
+def check_key(source: str) -> str:
+    """Return the key under which a run observes a source: `source:KIND:NAME`.
+
+    The longest ids of sources leave no room for that; they are named by their digest.
+    """
+    key = _SOURCE_PREFIX + source
+    return key if len(key) <= MAX_ID_LENGTH else _SOURCE_PREFIX + hashlib.sha256(source.encode()).hexdigest()
 
 
 def runtime_digest(runtime: Runtime) -> str:

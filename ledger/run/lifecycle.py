@@ -14,10 +14,12 @@ from ledger.events import (
 )
 from ledger.record import Record
 from ledger.run.contract import Contract, Goal
-from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at, stated
+from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, stands_at, stated
 from ledger.run.effects import inherited
+from ledger.run.execution import merged
 from ledger.run.fold import Changes, brief
 from ledger.run.limits import CAUSES
+from ledger.run.lineage import settled_with_parent
 from ledger.run.meanwhile import alive
 from ledger.run.standing import Allowance, Closing, Hold, Stopped, Suspension
 from ledger.run.terms import changed_at
@@ -87,7 +89,7 @@ def resumed(contract: Contract, event: RunResumed, record: Record) -> Changes:
         )
         changes["tally"] = tally.with_fields({"refusals_in_a_row": 0})
     if event.runtime is not None:
-        changes.update(runtime=event.runtime, runtime_position=record.position)
+        changes.update(runtime=merged(contract.runtime, event.runtime), runtime_position=record.position)
     return changes
 
 
@@ -183,7 +185,8 @@ def close(contract: Contract, command: CloseRun, given: Given) -> Decision:
             position=contract.position,
             evidence={"obligations": list(obligations), "unsettled": list(unsettled)},
         )
-    return admitted(stated(RunClosed, command, obligations=obligations, unsettled=unsettled))
+    event = stated(RunClosed, command, obligations=obligations, unsettled=unsettled)
+    return Admitted((event,), beside=settled_with_parent(contract, command, given))
 
 
 def closed_so(contract: Contract, command: Command) -> bool:

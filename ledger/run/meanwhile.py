@@ -36,7 +36,7 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
             return {}
         return {"alive": alive(record), "meanwhile": ()} if contract.meanwhile else {"alive": alive(record)}
     words = _WORDS.get(kind)
-    if words is None:
+    if words is None or (kind is e.MessageRecorded and event.role == "ledger"):  # type: ignore[attr-defined]
         return {}
     one = Meanwhile.unchecked(
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ledger.run.keys import short_key
+from ledger.run.keys import check_key
 
 if TYPE_CHECKING:
     from ledger.run.contract import Contract
@@ -74,8 +74,3 @@ def _supports(contract: Contract) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"observation:{observation.key}", observation.rests_on
     for effect in contract.effects:
         yield f"effect:{effect.key}", effect.rests_on
-
-
-def check_key(source: str) -> str:
-    """Name the observation that says when a source was last read and what it said: `source:KIND:NAME`."""
-    return short_key(f"source:{source}")

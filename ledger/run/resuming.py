@@ -10,7 +10,6 @@ from ledger.commands import ResumeRun
 from ledger.events import MessageRecorded, Reason, ResumeRefused, RunResumed
 from ledger.run.contract import Contract
 from ledger.run.decision import Admitted, Decision, Given, admitted, stands_at
-from ledger.run.execution import merged
 from ledger.run.prompt import render
 from ledger.run.seams import seam
 from ledger.values import Payload, Verdict
@@ -53,18 +52,19 @@ def _kept(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
 def _going_on(contract: Contract, command: ResumeRun, given: Given) -> Decision:
     now = max(given.now, contract.at)
     number = contract.incarnation + 1
-    runtime = merged(contract.runtime, command.runtime)
     text = prompt_after(contract, now)
     resumed = RunResumed(
         gap_seconds=max(0, int((now - contract.at).total_seconds())),
         incarnation=number,
         prompt_digest=hashlib.sha256(text.encode()).hexdigest(),
-        runtime=runtime if command.runtime is not None else None,
+        runtime=command.runtime,
         take_over=command.take_over,
     )
     told = quote(seam(contract, now, take_over=command.take_over))
     message = MessageRecorded(content=Payload(json_text=told), id=f"ledger:resumed:{number}", role="ledger")
-    return Admitted((resumed, message))
+    # What the sources said when it was judged is so when this is stored.
+    guards = {name: state.position for name, state in sorted(given.sources.items())}
+    return Admitted((resumed, message), guards)
 
 
 def prompt_after(contract: Contract, now: datetime) -> str:

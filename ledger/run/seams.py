@@ -24,8 +24,8 @@ def _lines(contract: Contract, now: datetime, take_over: bool) -> Iterator[str]:
     gap = _span(now - alive.at)
     how = "was taken over and goes on" if take_over else "goes on"
     yield (
-        f"[ledger] The run {how} here as incarnation {contract.incarnation + 1}, {gap} after the last sign of "
-        f"life of incarnation {contract.incarnation} ({write_time(alive.at)}). The gate said: continue."
+        f"[ledger] The run {how} here as incarnation {contract.incarnation + 1}, {gap} after the last sign "
+        f"of life of incarnation {contract.incarnation} ({write_time(alive.at)}). The gate said: continue."
     )
     if contract.suspended is not None:
         by = "" if contract.suspended.by is None else f" by {contract.suspended.by}"

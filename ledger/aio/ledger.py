@@ -16,6 +16,7 @@ import anyio.to_thread
 from ledger.aio.handles import AsyncRun, AsyncSourceHandle
 from ledger.aio.hands import Hands
 from ledger.aio.performing import Surroundings
+from ledger.aio.sources import AsyncSources
 from ledger.aio.turns import AsyncTurns
 from ledger.aio.workers import Workers
 from ledger.application.effects import Registered
@@ -34,7 +35,7 @@ from ledger.events import Event
 from ledger.record import Record
 from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
-from ledger.run.sources import PREFIX, SourceState
+from ledger.run.sources import PREFIX
 from ledger.stores.base import Blob, FullStore
 from ledger.values import Actor, Limits, Runtime
 
@@ -258,9 +259,10 @@ class AsyncLedger(Registered):
         """List the runs that match a query, by id; as `Ledger.runs`."""
         return await self._read(partial(self._ledger.runs, query, **fields))
 
-    async def sources(self) -> dict[str, SourceState]:
-        """Read every source stream of the tenant, by id."""
-        return await self._read(self._ledger.sources)
+    @property
+    def sources(self) -> AsyncSources:
+        """All sources: awaited as a call it reads them by id; `register` lets a function read a kind of them."""
+        return AsyncSources(self._shared, self._hands, self.run)
 
     async def follow(
         self, after: int = 0, *, live: bool = False, idle_seconds: float | None = None

@@ -16,19 +16,14 @@ from ledger.run.sources import SourceState
 from ledger.values import Actor
 
 
-class Sources:
-    """The sources of a ledger. Called, it reads every source stream of the tenant, by id."""
+class Readable:
+    """The sources of a ledger, as functions that read them are registered; for both faces of it."""
 
-    def __init__(self, shared: Shared, run: Callable[[str], Run]) -> None:
+    def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        self._run = run
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of tenant {self._shared.edge.tenant!r}>"
-
-    def __call__(self) -> dict[str, SourceState]:
-        """Read every source stream of the tenant, by id."""
-        return every_source(self._shared.edge)
 
     def register(
         self, kind: str, read: Read, *, check_every: int | None = None, by: str | None = None
@@ -53,6 +48,18 @@ class Sources:
         """
         return self._shared.readers.register(kind, read, check_every=check_every, by=by)
 
+
+class Sources(Readable):
+    """The sources of a ledger. Called, it reads every source stream of the tenant, by id."""
+
+    def __init__(self, shared: Shared, run: Callable[[str], Run]) -> None:
+        super().__init__(shared)
+        self._run = run
+
+    def __call__(self) -> dict[str, SourceState]:
+        """Read every source stream of the tenant, by id."""
+        return every_source(self._shared.edge)
+
     def check(
         self, source: str | None = None, *, run: Run | str | None = None, force: bool = False
     ) -> list[Checked]:
@@ -73,11 +80,8 @@ class Sources:
             InvalidInput: neither a source nor a run is named, or both.
             RunNotFound: no such run.
         """
-        if (source is None) == (run is None):
-            raise invalid("source", "name a source, or a run")
-        if source is not None:
-            return [read_source(self._shared, source_id(source))]
-        assert run is not None
+        if source is not None or run is None:
+            return [read_source(self._shared, one_source(source, run))]
         handle = self._run(run) if isinstance(run, str) else run
         return check_sources(self._shared, handle.contract, handle.do, force=force)
 
@@ -95,6 +99,17 @@ class Sourced(ABC):
     def sources(self) -> Sources:
         """The sources: `sources()` reads them all by id, `register` lets a function read a kind of them."""
         return Sources(self._shared, self.run)
+
+
+def one_source(source: str | None, run: object) -> str:
+    """Return the source to check.
+
+    Raises:
+        InvalidInput: neither a source nor a run is named, or both, or the id is not `kind:name`.
+    """
+    if source is None or run is not None:
+        raise invalid("source", "name a source, or a run")
+    return source_id(source)
 
 
 def every_source(edge: Edge) -> dict[str, SourceState]:

@@ -20,10 +20,11 @@ from ledger.application.sources import SourceHandle
 from ledger.application.statements import Context
 from ledger.canonical import invalid
 from ledger.errors import Conflict, InvalidInput, Refused
-from ledger.run.checks import by_its_name, check_key, check_tool, is_due
+from ledger.run.checks import by_its_name, check_tool, is_due
 from ledger.run.claims import sources_of
 from ledger.run.contract import Contract
 from ledger.run.decision import is_agent
+from ledger.run.keys import check_key
 from ledger.run.sources import SourceState
 from ledger.values import Published
 
@@ -133,7 +134,7 @@ def _reading(reader: Reader, handle: SourceHandle) -> Reading | str:
         answer: object = reader.read(handle.id)
         if callable(answer):
             answer = answer(handle.state)
-    except Exception as error:  # whatever somebody's reader raises
+    except Exception as error:  # noqa: BLE001  whatever somebody's reader raises
         return f"{type(error).__name__}: {error}"
     if answer is None:
         return "it gave no answer"

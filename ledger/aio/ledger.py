@@ -261,7 +261,7 @@ class AsyncLedger(Registered):
 
     @property
     def sources(self) -> AsyncSources:
-        """All sources: awaited as a call it reads them by id; `register` lets a function read a kind of them."""
+        """All sources: called and awaited, they are read by id; `register` lets a function read them."""
         return AsyncSources(self._shared, self._hands, self.run)
 
     async def follow(

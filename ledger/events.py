@@ -802,6 +802,7 @@ class RunRefused(Event):
     """A run could not be read, so that nothing could be said in it. Stands in the tenant's own stream."""
 
     name = "ledger.run_refused"
+    keyed_by = ("refusal", "run")
 
     code: Id
     """Code of the error that reading it raised, e.g. `chain_broken` or `schema_mismatch`."""

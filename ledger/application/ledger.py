@@ -15,6 +15,7 @@ from ledger.application.effects import Effects
 from ledger.application.following import begin, follow
 from ledger.application.kind import Found
 from ledger.application.kinds import RUN, load_contract
+from ledger.application.lives import Lives
 from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.reading import at_time, contents_of, loaded, log, records_of
 from ledger.application.runs import Run, known
@@ -39,7 +40,7 @@ from ledger.stores.base import Blob, FullStore
 from ledger.values import Actor, Limits, Runtime
 
 
-class Ledger(Effects, Sourced):
+class Ledger(Effects, Lives, Sourced):
     """A ledger of one tenant. Threads may share it; a process that was forked off reopens its store.
 
     Use it as a context manager, or call `close`.
@@ -127,14 +128,16 @@ class Ledger(Effects, Sourced):
         Raises:
             RunNotFound: no such run; asking creates none.
         """
+        turns, contract = self._joined(run)
+        return self._handle(turns, actor, contract.incarnation, correlation)
+
+    def _joined(self, run: str) -> tuple[Turns[Contract | None], Contract]:
         turns = self._runs.get(run)
         if turns is not None and turns.stream.tip.is_stored():
-            contract = known(run, turns.look())
-        else:
-            found = load_contract(self._edge, run_id(run))
-            contract = known(run, found.state)
-            turns = self._turns(run, found, instead_of=turns)
-        return self._handle(turns, actor, contract.incarnation, correlation)
+            return turns, known(run, turns.look())
+        found = load_contract(self._edge, run_id(run))
+        contract = known(run, found.state)
+        return self._turns(run, found, instead_of=turns), contract
 
     def source(self, source: str, *, actor: Actor | None = None) -> SourceHandle:
         """Return a handle on a source stream, `kind:name`; it begins with what is first written to it."""

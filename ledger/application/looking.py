@@ -69,7 +69,7 @@ def look_up(edge: Edge, contract: Contract | None, command: Command, now: dateti
 
 
 def leases_of(edge: Edge, keys: Iterable[str], now: datetime) -> dict[str, datetime]:
-    """Read when the leases of executing effects end, by key, renewals included; one query, if there are any."""
+    """Read when the leases of executing effects end, by key, renewals included."""
     found: dict[str, datetime] = {}
     for key, history in effects_of(edge, keys).items():
         until = renewed_until(edge, history, now) or history.lease_until

@@ -321,6 +321,43 @@ class RunSayings(ABC, Generic[R]):
 
     # --- life ------------------------------------------------------------------------------------
 
+    def open_child(
+        self,
+        run: str,
+        goal: str,
+        *,
+        grants: Iterable[c.Carve | str] = (),
+        owed_to: str | None = None,
+        due: datetime | None = None,
+        by: str | None = None,
+        **more: Any,
+    ) -> R:
+        """Open a run that does a part of this one's work; then join it with `Ledger.run`.
+
+        The child is bound by this run's constraints, as they were accepted here. It has those parts of this
+        run's grants that are passed on, which are spent here, and of the others none; where this run needs a
+        grant for each act, so does the child. This run owes what the child is to do, as an obligation with
+        the child's id: the close of a completed child discharges it, and brings back what it did not spend.
+
+        Args:
+            run: id of the child.
+            goal: what it is to do.
+            grants: ids of grants to pass on whole, or `ledger.commands.Carve` for a part of one.
+            owed_to: to whom this run owes it; None: its owner, else who asks.
+            due: by when.
+            by: who decides it.
+            more: `labels`, `limits`, `owner`, `rests_on`, `runtime`, `thread` and `about` of the child.
+
+        Raises:
+            RunExists: a run of this id was opened before.
+            AuthorityExceeded: a part would be more than what is left of its grant.
+            ContractChanged: a source withdrew a constraint of this run.
+        """
+        carves = tuple({"id": one} if isinstance(one, str) else one for one in several("grants", grants))
+        return self._say(
+            c.OpenChild, as_run=run, goal=goal, grants=carves, owed_to=owed_to, due=due, by=by, **more
+        )
+
     def adopt_runtime(self, runtime: Runtime, *, reason: str, by: str) -> R:
         """Accept that another runtime goes on with the run; not for agents."""
         return self._say(c.AdoptRuntime, runtime=runtime, reason=reason, by=by)

@@ -35,6 +35,8 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
         if contract.stopped is not None and kind is not e.RunResumed:
             return {}
         return {"alive": alive(record), "meanwhile": ()} if contract.meanwhile else {"alive": alive(record)}
+    if contract.stopped is None and _is_by(contract.alive, record):
+        return {}
     words = _WORDS.get(kind)
     if words is None or (kind is e.MessageRecorded and event.role == "ledger"):  # type: ignore[attr-defined]
         return {}
@@ -48,6 +50,11 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
         }
     )
     return {"meanwhile": (*contract.meanwhile[1 - WINDOW :], one)}
+
+
+def _is_by(program: Alive, record: Record) -> bool:
+    """Tell whether the program itself wrote it, which then knows it."""
+    return (record.actor.id, record.actor.session) == (program.by, program.session)
 
 
 def alive(record: Record) -> Alive:
@@ -96,4 +103,4 @@ _WORDS: dict[type[e.Event], Callable[[Any], str]] = {
     e.MessageRecorded: lambda event: f"a message of role {event.role}",
     e.RuntimeAdopted: lambda event: f"another runtime was adopted: {event.reason}",
 }
-"""How each is told that somebody else, or the program itself before it fell silent, may have said."""
+"""How each is told that others say to a run."""

@@ -21,7 +21,7 @@ from typing import Any
 from pydantic_core import SchemaValidator, core_schema
 
 from ledger.canonical import invalid
-from ledger.events import EVENTS, Event, ObservationRecorded
+from ledger.events import EVENT_CLASSES, EVENTS, Event, ObservationRecorded
 from ledger.values import Amounts, Flag, Id, Instant, Payload, Ref, Runtime, Seconds, Sha256
 
 
@@ -97,7 +97,7 @@ READERS: dict[tuple[str, int], type[Event] | Upcast] = {
 }
 """What reads each stored name and version: the class of the current one, or the step from an older one."""
 
-NEWEST: dict[str, int] = dict(EVENTS)
+NEWEST: dict[str, int] = {kind.name: kind.version for kind in EVENT_CLASSES}
 """The newest version of each event that this program reads, which is the one it writes."""
 
 

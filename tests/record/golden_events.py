@@ -8,6 +8,7 @@ from decimal import Decimal
 from ledger import events as e
 from ledger import values as v
 from ledger.record import Envelope, TermsMark
+from ledger.upcasting import ObservationRecordedV1
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 LATER = datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC)
@@ -151,6 +152,7 @@ COMPLETE: tuple[e.Event, ...] = (
     ),
     e.AuthorityRevoked(by="human:kim", id="g-1", reason=TEXT),
     e.ObservationRecorded(
+        args='{"deep":[1,-0.5,null],"order":17,"\U0001f680":""}',
         args_digest=HASH,
         cost=COST,
         fresh_for=600,
@@ -267,6 +269,9 @@ COMPLETE: tuple[e.Event, ...] = (
     e.ConstraintWithdrawnAtSource(by="human:kim", id="limit-100", reason=TEXT),
     e.ReviewSigned(by="human:lee", hash=HASH, head=41, meaning="objection", note=TEXT),
     e.ForeignRecorded(originator_version=-1, state="AP8Q+/9=", topic="shop.orders:Order.Placed"),
+    e.AuthorityCarved(budget=COST, by="human:kim", id="g-1", run="run-2"),
+    e.AuthorityReturned(budget=COST, by="human:kim", id="g-1", run="run-2"),
+    e.RunRefused(code="schema_mismatch", found=2, position=7, run="run-1", supported=1, what=TEXT),
 )
 
 MINIMAL: tuple[e.Event, ...] = (
@@ -323,6 +328,31 @@ MINIMAL: tuple[e.Event, ...] = (
     e.ConstraintWithdrawnAtSource(by="human:kim", id="c", reason="x"),
     e.ReviewSigned(by="human:kim", hash=HASH, head=1, meaning="noted"),
     e.ForeignRecorded(originator_version=1, state="", topic=""),
+    e.AuthorityCarved(by="human:kim", id="g", run="r"),
+    e.AuthorityReturned(budget={}, by="human:kim", id="g", run="r"),
+    e.RunRefused(code="chain_broken", run="r", what="x"),
+)
+
+OLD_COMPLETE: tuple[e.Event, ...] = (
+    ObservationRecordedV1(
+        args_digest=HASH,
+        cost=COST,
+        fresh_for=600,
+        key="order 17",
+        observed_at=NOON - timedelta(seconds=1),
+        occurrence="again",
+        rests_on=REFS,
+        runtime=RUNTIME,
+        step="look",
+        tool="get_order",
+        value=JSON_VALUE,
+        witnessed=False,
+    ),
+)
+"""Of shapes that were written before and are only read."""
+
+OLD_MINIMAL: tuple[e.Event, ...] = (
+    ObservationRecordedV1(key="k", observed_at=NOON, tool="t", value=v.Payload(json_text="null")),
 )
 
 FULL_ENVELOPE = Envelope(

@@ -18,11 +18,19 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from ledger.codec import encode
+from ledger.codec import encode, reencode
 from ledger.events import EVENT_CLASSES, Event
-from ledger.record import Envelope, Row, TermsMark
+from ledger.record import Envelope, Record, Row, TermsMark
+from ledger.upcasting import READERS, UPCASTS, Upcast
 from ledger.values import Actor
-from tests.record.golden_events import COMPLETE, FULL_ENVELOPE, MINIMAL, SMALL_ENVELOPE
+from tests.record.golden_events import (
+    COMPLETE,
+    FULL_ENVELOPE,
+    MINIMAL,
+    OLD_COMPLETE,
+    OLD_MINIMAL,
+    SMALL_ENVELOPE,
+)
 
 FILE = Path(__file__).with_name("golden") / "records-v1.jsonl"
 SHAPES = FILE.with_name("shapes-v1.jsonl")
@@ -40,10 +48,24 @@ class Golden(NamedTuple):
         """How the line is found in the file."""
         return f"{self.event.name} {self.event.version} {'complete' if self.complete else 'minimal'}"
 
+    @property
+    def read(self) -> Event:
+        """The event as a reader finds it: of the newest version, whatever the record holds."""
+        reader = READERS[self.event.name, self.event.version]
+        return reader.up(self.event) if isinstance(reader, Upcast) else self.event
+
+    def row(self) -> Row:
+        """Encode it, in the version that it is of."""
+        event = self.event
+        if event.version == self.read.version:
+            return encode(event, self.envelope)
+        fields = {**self.envelope._asdict(), "name": event.name, "version": event.version, "event": self.read}
+        return reencode(Record(hash=b"", **fields))
+
 
 def golden() -> Iterator[Golden]:
     """List what the file holds, in its order."""
-    for complete, minimal in zip(COMPLETE, MINIMAL, strict=True):
+    for complete, minimal in zip(COMPLETE + OLD_COMPLETE, MINIMAL + OLD_MINIMAL, strict=True):
         yield Golden(complete, FULL_ENVELOPE, True)
         yield Golden(minimal, SMALL_ENVELOPE, False)
 
@@ -82,6 +104,7 @@ def line(sample: Golden, row: Row) -> dict[str, Any]:
 def shapes() -> Iterator[dict[str, Any]]:
     """Say what each event, and what surrounds it, may hold: its schema without the words for people."""
     stored: dict[str, type[BaseModel]] = {f"{kind.name} {kind.version}": kind for kind in EVENT_CLASSES}
+    stored |= {f"{step.old.name} {step.old.version}": step.old for step in UPCASTS}
     stored |= {"actor": Actor, "terms": TermsMark}
     for name, kind in stored.items():
         schema = kind.model_json_schema()
@@ -105,7 +128,7 @@ def _bare(schema: Any, definitions: dict[str, Any]) -> Any:
 
 def main() -> None:
     """Append what the files lack."""
-    samples = (line(sample, encode(sample.event, sample.envelope)) for sample in golden())
+    samples = (line(sample, sample.row()) for sample in golden())
     _append(FILE, "sample", samples)
     _append(SHAPES, "of", shapes())
 

@@ -13,7 +13,6 @@ from ledger.application.resuming import (
     Patience,
     Resumption,
     asking,
-    command_of,
     dry,
     superseded,
     told,
@@ -75,18 +74,24 @@ class Lives(ABC):
         command = build(c.ResumeRun, runtime=runtime, take_over=take_over)
         assert isinstance(command, c.ResumeRun)
         try:
-            turns, contract = self._joined(run)
-        except UNREADABLE as error:
-            return self._unreadable(run, writer, error, dry_run)
+            return self._asked(run, writer, command, patience, dry_run)
+        except UNREADABLE as error:  # the run, or a source of its constraints
+            if not dry_run:
+                note(self._shared.edge, writer, refused_for(run, error)[0])
+            return unreadable(run, error)
+
+    def _asked(
+        self, run: str, actor: Actor, command: c.ResumeRun, patience: Patience, dry_run: bool
+    ) -> Resumption[Run]:
+        turns, contract = self._joined(run)
+        asked = asking(self._shared, contract, command, patience)
         if dry_run:
-            asked = asking(self._shared, contract, runtime, take_over, patience)
-            judged = dry(self._shared, contract, writer, asked)
+            judged = dry(self._shared, contract, actor, asked)
             return Resumption(judged.verdict, judged.reasons, None, None, contract)
         checked = tuple(check_sources(self._shared, contract, self._handle(turns, actor, None).do))
-        asked = asking(self._shared, contract, runtime, take_over, patience)
         context = replace(self._shared.context(actor, contract.incarnation), asking=asked)
         try:
-            stated = turns.do(command_of(asked), context)
+            stated = turns.do(command, context)
         except Superseded:
             contract = turns.look() or contract
             judged = superseded(contract)
@@ -96,12 +101,6 @@ class Lives(ABC):
         if answer.position is None or not answer:
             return answer
         return going_on(answer, self._handle(turns, actor, contract.incarnation))
-
-    def _unreadable(self, run: str, writer: Actor, error: BaseException, dry_run: bool) -> Resumption[Run]:
-        assert isinstance(error, UNREADABLE)
-        if not dry_run:
-            note(self._shared.edge, writer, refused_for(run, error)[0])
-        return unreadable(run, error)
 
     def restart(
         self,

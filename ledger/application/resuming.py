@@ -8,21 +8,22 @@ from typing import Generic, TypeVar
 from ledger.application.checking import Checked, check_every_of
 from ledger.application.kinds import RUN
 from ledger.application.own_stream import refused_for
+from ledger.application.refusals import refusal_error
 from ledger.application.shared import Shared
 from ledger.application.statements import Asking, Stated
 from ledger.canonical import invalid, load_text
 from ledger.commands import ResumeRun
-from ledger.errors import LedgerError, RunIsClosed
+from ledger.errors import LedgerError
 from ledger.events import MessageRecorded, Reason, ResumeRefused, RunResumed
 from ledger.gate import Judgement, judgement
 from ledger.gate.reasons import reason
 from ledger.record import Record
 from ledger.run.claims import sources_of
 from ledger.run.contract import Contract
-from ledger.run.decision import Given, run_is_closed
+from ledger.run.decision import Given, not_for_agents, run_is_closed
 from ledger.run.prompt import render
 from ledger.run.sources import SourceState
-from ledger.values import Actor, Runtime, Verdict
+from ledger.values import Actor, Verdict
 
 H = TypeVar("H")
 
@@ -73,26 +74,10 @@ class Patience:
                 raise invalid(name, f"give whole seconds from {least} on, not {given!r:.50}")
 
 
-def asking(
-    shared: Shared,
-    contract: Contract,
-    runtime: Runtime | None,
-    take_over: bool,
-    patience: Patience,
-) -> Asking:
+def asking(shared: Shared, contract: Contract, command: ResumeRun, patience: Patience) -> Asking:
     """Put together what the gate is asked beside the contract."""
-    return Asking(
-        patience.idle_seconds,
-        patience.live_seconds,
-        check_every_of(shared, contract),
-        runtime=runtime,
-        take_over=take_over,
-    )
-
-
-def command_of(asked: Asking) -> ResumeRun:
-    """Return the command that asks."""
-    return ResumeRun(runtime=asked.runtime, take_over=asked.take_over)
+    every = check_every_of(shared, contract)
+    return Asking(patience.idle_seconds, patience.live_seconds, every, command.runtime, command.take_over)
 
 
 def dry(shared: Shared, contract: Contract, actor: Actor, asked: Asking) -> Judgement:
@@ -100,14 +85,15 @@ def dry(shared: Shared, contract: Contract, actor: Actor, asked: Asking) -> Judg
 
     Raises:
         RunIsClosed: the run has ended.
+        NotForAgents: an agent would take over.
     """
-    if contract.closed is not None:
-        refusal = run_is_closed(contract)
-        raise RunIsClosed(
-            refusal.message, rule=refusal.rule, position=refusal.position, evidence=dict(refusal.evidence)
-        )
     edge = shared.edge
     now = edge.now()
+    refusal = not_for_agents(ResumeRun(take_over=asked.take_over), Given(actor, now, contract.run))
+    if refusal is None and contract.closed is not None:
+        refusal = run_is_closed(contract)
+    if refusal is not None:
+        raise refusal_error(refusal)
     states: dict[str, SourceState] = {}
     for source in sources_of(contract):
         states[source] = shared.source_turns(source).look()

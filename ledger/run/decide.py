@@ -56,6 +56,8 @@ RULES: dict[type[c.Command], Ruling] = {
             e.RunRestarted,
             e.AssumptionMade,
             e.ConstraintAccepted,
+            e.ObservationRecorded,
+            e.ObservationInvalidated,
             e.ObligationOpened,
             e.AuthorityGranted,
             e.AuthorityRevoked,

@@ -25,6 +25,7 @@ from ledger.events import (
     MessagesSummarised,
     ObligationDischarged,
     ObligationOpened,
+    ObservationInvalidated,
     ObservationRecorded,
     Parent,
     PlanCommitted,
@@ -88,6 +89,7 @@ def restart(contract: Contract, command: RestartRun, given: Given) -> Decision:
         begun,
         *_assumptions(contract, dropped),
         *_constraints(contract, dropped),
+        *_observations(contract, rests_on, dropped),
         *_obligations(contract),
         *_authority(contract, command.by, command.reason),
     )
@@ -193,6 +195,19 @@ def _assumptions(contract: Contract, dropped: Mapping[str, str]) -> Iterable[Eve
     for item in contract.assumptions:
         if f"assumption:{item.id}" not in dropped:
             yield _again(AssumptionMade, item)
+
+
+def _observations(contract: Contract, rests_on: Iterable[str], dropped: Mapping[str, str]) -> Iterable[Event]:
+    """State the observations that what is passed on rests on, as old as they are: no run makes them fresh."""
+    refs = set(rests_on)
+    for item in contract.assumptions:
+        if f"assumption:{item.id}" not in dropped:
+            refs.update(item.rests_on)
+    for seen in contract.observations:
+        if f"observation:{seen.key}" in refs:
+            yield _again(ObservationRecorded, seen)
+            if seen.invalidated is not None:
+                yield ObservationInvalidated(key=seen.key, reason=seen.invalidated)
 
 
 def _obligations(contract: Contract) -> Iterable[Event]:

@@ -20,6 +20,7 @@ from ledger.adapters.cli import (
     runs,
     schema,
     settle,
+    sources,
     tools,
     verify,
 )
@@ -72,6 +73,7 @@ def command() -> Any:
     app.command("reconcile", help=reconcile.HELP)(reconcile.reconcile)
     app.command("settle", help=settle.HELP)(settle.settle)
     app.command("tools", help=tools.HELP)(tools.tools)
+    sources.add_to(app)
     app.command("replay", help=replay.HELP)(replay.replay)
     app.command("verify", help=verify.HELP)(verify.verify)
     app.command("schema", help=schema.HELP)(schema.schema)

@@ -1,0 +1,159 @@
+"""`sources affected`: which runs rely on a source, and what became there of what they accepted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.source_listing import Affected, Reliance
+
+HELP = """List the runs that hold a constraint from SOURCE, open ones first.
+
+Each with the revision it accepted and what the source says now: unchanged, reworded or withdrawn, or
+unpublished where the source never said it under this id. `reworded, seen` means that somebody has looked at
+the new words for this run and let its own stand. ID, as the source has it, asks for one constraint only.
+
+It loads the contract of every run, so in a ledger of many it takes its time. A run that cannot be read is
+named; the exit code is then 1, or 3 where it is newer than this program, and else 0.
+
+\b
+Examples:
+  intent-ledger sources affected policy:refunds
+  intent-ledger sources affected policy:refunds limit-100 --json
+"""
+
+
+def affected(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Its id, KIND:NAME.", show_default=False)],
+    id: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help="One constraint, as the source has it.", show_default=False),
+    ] = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the runs that rely on a source."""
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.runs import exit_of, fault
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application import source_listing
+
+    screen = Screen(as_json=as_json)
+    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+        found = source_listing.affected(opened, source, id)
+    if as_json:
+        screen.document(
+            {
+                "source": source,
+                "affected": [_facts(one) for one in found.runs],
+                "unread": [fault(one) for one in found.unread],
+            }
+        )
+    else:
+        _show(screen, found)
+    if found.unread:
+        raise typer.Exit(exit_of(found.unread))
+
+
+def _facts(one: Reliance) -> dict[str, Any]:
+    from ledger.adapters.cli.sources_view import gone_facts, published_facts
+
+    constraint = one.constraint
+    assert constraint.source is not None
+    facts: dict[str, Any] = {
+        "run": one.run,
+        "status": one.status,
+        "constraint": constraint.id,
+        "id": one.published_as,
+        "text": constraint.text,
+        "accepted_revision": constraint.source.revision,
+        "accepted_at": constraint.accepted_at.isoformat().replace("+00:00", "Z"),
+        "position": constraint.position,
+        "now": one.now,
+        "seen": one.looked,
+    }
+    if one.item is not None:
+        facts["says"] = {**published_facts(one.item.published), "revision": one.item.revision}
+    if one.gone is not None:
+        facts["gone"] = gone_facts(one.gone)
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _show(screen: Screen, found: Affected) -> None:
+    from ledger.adapters.cli.runs import show_unread
+
+    show_unread(screen, found.unread)
+    if not found.runs:
+        if not found.unread:
+            screen.note("no run relies on it")
+    elif screen.narrow:
+        for one in found.runs:
+            _entry(screen, one)
+    else:
+        _table(screen, found.runs)
+
+
+def _table(screen: Screen, runs: Sequence[Reliance]) -> None:
+    from ledger.adapters.cli.screen import Column
+    from ledger.adapters.cli.words import quoted
+
+    titles = ("RUN", "STATUS", "CONSTRAINT", "ACCEPTED", "NOW", "SINCE")
+    screen.table(
+        [Column(title) for title in titles],
+        [
+            (
+                quoted(one.run),
+                one.status,
+                quoted(one.constraint.id),
+                _accepted(one),
+                _now(one),
+                _since(one),
+            )
+            for one in runs
+        ],
+    )
+
+
+def _entry(screen: Screen, one: Reliance) -> None:
+    from ledger.adapters.cli.words import quoted
+
+    screen.entry(f"{quoted(one.run)} {one.status}", style="bold")
+    screen.entry(
+        f"{quoted(one.constraint.id)}, accepted at revision {_accepted(one)}: {_now(one)}", indent=2, hang=2
+    )
+    since = _since(one)
+    if since != "-":
+        screen.entry(since, indent=2, hang=2)
+
+
+def _accepted(one: Reliance) -> str:
+    from ledger.adapters.cli.words import quoted
+
+    assert one.constraint.source is not None
+    revision = one.constraint.source.revision
+    return "-" if revision is None else quoted(revision)
+
+
+def _now(one: Reliance) -> str:
+    return f"{one.now}, seen" if one.now == "reworded" and one.looked else one.now
+
+
+def _since(one: Reliance) -> str:
+    """Say what the source says now, or who withdrew it, when and why."""
+    from ledger.adapters.cli.sources_view import gone_words
+    from ledger.adapters.cli.words import quoted
+
+    if one.gone is not None:
+        return gone_words(one.gone)
+    if one.now == "reworded" and one.item is not None:
+        return f"revision {quoted(one.item.revision)}: {quoted(one.item.text)}"
+    return "-"

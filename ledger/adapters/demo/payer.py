@@ -1,6 +1,6 @@
-"""The process of the demonstration that pays: started twice, with the same code both times.
+"""The process of the demonstration that pays: started three times, with the same code each time.
 
-    python -m ledger.adapters.demo.payer LEDGER URL
+    python -m ledger.adapters.demo.payer LEDGER URL RUN
 
 Writes JSON Lines: that it begins, and what the payment came to.
 """
@@ -14,14 +14,13 @@ import urllib.request
 from typing import Any
 
 from ledger import Actor, Happened, NotHappened, Recovery, current_effect, open_ledger
-from ledger.adapters.demo.worker import RUN
 
 AMOUNT = "64.90"
 ORDER = 17
 TOOL = "refund"
 
 
-def pay(path: str, url: str) -> None:
+def pay(path: str, url: str, name: str) -> None:
     """Refund the order, or find out that it was refunded."""
 
     def refund(order: int, amount: str) -> Any:
@@ -37,7 +36,7 @@ def pay(path: str, url: str) -> None:
         return NotHappened("the payment server lists no charge with this key")
 
     with open_ledger(path, actor=Actor("agent:refunds", session="session-1"), create=False) as ledger:
-        run = ledger.run(RUN)
+        run = ledger.run(name)
         _say(began=True)
         receipt = run.perform(
             TOOL,
@@ -69,4 +68,4 @@ def _say(**said: Any) -> None:
 
 
 if __name__ == "__main__":
-    pay(sys.argv[1], sys.argv[2])
+    pay(*sys.argv[1:])

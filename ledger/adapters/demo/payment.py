@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ledger import EffectHistory
 from ledger.adapters.demo import payer, payments
+from ledger.adapters.demo.processes import output, started, told
+from ledger.adapters.demo.worker import RUN
 from ledger.application.ledger import Ledger
 from ledger.errors import StoreError
 
@@ -35,25 +35,24 @@ class Payment(NamedTuple):
     """What the ledger knows of it."""
 
 
-def play(ledger: Ledger, path: Path) -> Payment:
+def play(ledger: Ledger, path: Path, url: str) -> Payment:
     """Let one process pay and be killed before it hears the answer, and another one go on.
 
     Raises:
         StoreError: a process of the demonstration ended by itself.
     """
-    with _server() as url:
-        killed = _kill_after_paying(path, url)
-        with _started(payer, str(path), url) as second:
-            said = [json.loads(line) for line in _output(second)]
-            if second.wait() or not said or "receipt" not in said[-1]:
-                raise StoreError("the second payer of the demonstration failed", exit_code=second.returncode)
-        charges = payer.charges(url)
+    killed = _kill_after_paying(path, url)
+    with started(payer, str(path), url, RUN) as second:
+        said = list(told(output(second)))
+        if second.wait() or not said or "receipt" not in said[-1]:
+            raise StoreError("the second payer of the demonstration failed", exit_code=second.returncode)
+    charges = payer.charges(url)
     (key,) = {charge["key"] for charge in charges}
     return Payment(killed, said[-1]["pid"], said[-1]["receipt"], charges, ledger.effect(key))
 
 
 def _kill_after_paying(path: Path, url: str) -> int:
-    with _started(payer, str(path), url) as first:
+    with started(payer, str(path), url, RUN) as first:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not payer.charges(url):
             if first.poll() is not None or time.monotonic() > deadline:
@@ -67,26 +66,14 @@ def _kill_after_paying(path: Path, url: str) -> int:
 
 
 @contextmanager
-def _server() -> Iterator[str]:
-    with _started(payments) as server:
-        line = _output(server).readline()
+def server() -> Iterator[str]:
+    """Run the payment server; its address.
+
+    Raises:
+        StoreError: it ended by itself.
+    """
+    with started(payments) as process:
+        line = output(process).readline()
         if not line:
             raise StoreError("the payment server of the demonstration did not start")
         yield f"http://127.0.0.1:{json.loads(line)['port']}"
-
-
-@contextmanager
-def _started(module: Any, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process of the demonstration; it has ended afterwards."""
-    # -P: a folder `ledger` where the command was typed must not stand in for this package.
-    command = [sys.executable, "-P", "-m", module.__name__, *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def _output(process: subprocess.Popen[bytes]) -> IO[bytes]:
-    assert process.stdout is not None
-    return process.stdout

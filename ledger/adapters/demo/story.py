@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import NamedTuple
 
 from ledger import Actor, Contract, Page, open_ledger
-from ledger.adapters.demo import payment, worker
+from ledger.adapters.demo import payment, succession, worker
 from ledger.adapters.demo.payment import Payment
+from ledger.adapters.demo.processes import told
+from ledger.adapters.demo.succession import Succession
 from ledger.adapters.transcripts import import_transcripts, sample_path, sample_tools_path
 from ledger.application.ledger import Ledger
 from ledger.application.verifying import verify
@@ -53,6 +54,8 @@ class Story(NamedTuple):
     """The same run right before its goal was revised."""
     payment: Payment
     """A payment whose answer was lost."""
+    succession: Succession
+    """A resume that was refused, and the successor that went on."""
     report: Report
 
 
@@ -69,11 +72,16 @@ def play(path: Path) -> Story:
         ledger.source(worker.POLICY).publish(worker.REVISION, worker.RULES, by="human:kim")
         killed = _kill_an_agent(path)
         reader, stands_at = _read_elsewhere(path, killed.last.position)
-        paid = payment.play(ledger, path)
-        return _gather(ledger, path, killed, reader, stands_at, paid)
+        with payment.server() as url:
+            paid = payment.play(ledger, path, url)
+            succeeded = succession.play(ledger, path, url)
+        return _gather(ledger, path, (killed, reader, stands_at), paid, succeeded)
 
 
-def _gather(ledger: Ledger, path: Path, killed: Killed, reader: Said, stands_at: int, paid: Payment) -> Story:
+def _gather(
+    ledger: Ledger, path: Path, left: tuple[Killed, Said, int], paid: Payment, succeeded: Succession
+) -> Story:
+    killed, reader, stands_at = left
     contract = ledger.contract(worker.RUN, at=killed.last.position)
     return Story(
         path=path,
@@ -84,6 +92,7 @@ def _gather(ledger: Ledger, path: Path, killed: Killed, reader: Said, stands_at:
         contract=contract,
         before=ledger.contract(worker.RUN, at=contract.goal.position - 1),
         payment=paid,
+        succession=succeeded,
         report=verify(ledger),
     )
 
@@ -94,7 +103,7 @@ def _kill_an_agent(path: Path) -> Killed:
         try:
             assert child.stdout is not None
             said = None
-            for line in _lines(child.stdout):
+            for line in told(child.stdout):
                 said = line
                 if line["round"] >= ROUNDS:
                     child.kill()
@@ -114,13 +123,6 @@ def _read_elsewhere(path: Path, position: int) -> tuple[Said, int]:
         raise StoreError("the reader of the demonstration failed", exit_code=done.returncode)
     said = json.loads(done.stdout)
     return Said(said["pid"], said["position"], said["digest"]), said["stands_at"]
-
-
-def _lines(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
-    """Read what a process said in whole lines, up to its end; half a line was never said."""
-    for line in stream:
-        if line.endswith(b"\n"):
-            yield json.loads(line)
 
 
 def _command(role: str, path: Path, *more: str) -> list[str]:

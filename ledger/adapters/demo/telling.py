@@ -10,14 +10,16 @@ from ledger.adapters.cli.verdict import sentence, summary
 from ledger.adapters.cli.visible import one_line
 from ledger.adapters.cli.words import source_words, when
 from ledger.adapters.demo.story import Story
-from ledger.adapters.demo.worker import RUN
+from ledger.adapters.demo.succession import SUCCESSOR
+from ledger.adapters.demo.worker import POLICY, RUN
+from ledger.events import RunRestarted
 from ledger.run.contract import Constraint, Contract
 
 
 def tell(story: Story, screen: Screen, *, program: str) -> None:
     """Write the story, one part after another; `program` is how the reader starts the command."""
     screen.line("Intent Ledger: what a run of an agent means, not only where it stands", style="bold")
-    for part in (_imported, _killed, _found, _asserted, _changed, _paid, _verified):
+    for part in (_imported, _killed, _found, _asserted, _changed, _paid, _succeeded, _verified):
         part(story, screen)
     _next(story, screen, program)
 
@@ -45,7 +47,28 @@ def facts(story: Story) -> dict[str, Any]:
             "paid_once": len(story.payment.charges) == 1,
             "effect": story.payment.effect.model_dump(mode="json", exclude_none=True),
         },
+        "succession": _succession_facts(story),
         "verify": summary(story.report),
+    }
+
+
+def _succession_facts(story: Story) -> dict[str, Any]:
+    done = story.succession
+    begun = done.begun.event
+    assert isinstance(begun, RunRestarted)
+    return {
+        "verdict": done.refused.verdict.value,
+        "reasons": [one.model_dump(mode="json", exclude_none=True) for one in done.refused.reasons],
+        "held": done.held,
+        "successor": done.contract.run,
+        "dropped": [one.model_dump(mode="json", exclude_none=True) for one in begun.dropped],
+        "effects_done": begun.effects_done,
+        "constraints": [one.id for one in done.contract.constraints],
+        "obligations": [one.id for one in done.contract.obligations],
+        "process": done.process,
+        "receipt": done.receipt,
+        "charges": done.charges,
+        "paid_once": len(done.charges) == 1,
     }
 
 
@@ -162,14 +185,46 @@ def _paid(story: Story, screen: Screen) -> None:
     )
 
 
+def _succeeded(story: Story, screen: Screen) -> None:
+    screen.title("7  A rule was withdrawn while the run slept: it may not go on, a successor may")
+    done = story.succession
+    begun = done.begun.event
+    assert isinstance(begun, RunRestarted)
+    screen.entry(
+        f"The run was suspended for the night. Meanwhile the owner of {POLICY} withdrew a rule that it had "
+        f"accepted. In the morning the agent asked whether it may go on. The gate: "
+        f"{done.refused.verdict.value.upper()}.",
+        indent=3,
+    )
+    for one in done.refused.reasons:
+        screen.entry(f"{one.kind}: {one.what} (by {one.who})", indent=5, hang=2, style="dim")
+        screen.entry(f"cleared by: {one.cleared_by}", indent=7, hang=2, style="dim")
+    screen.entry(f"It tried all the same, and was refused: {done.held}.", indent=3)
+    kept = ", ".join(one.id for one in done.contract.constraints)
+    screen.entry(
+        f"A person restarted it as {done.contract.run}. The successor has what still holds ({kept}), owes "
+        f"what was owed, knows of {begun.effects_done} effect that is done, and was not given:",
+        indent=3,
+    )
+    for drop in begun.dropped:
+        screen.entry(f"{drop.ref}: {drop.reason}", indent=5, hang=2, style="dim")
+    once = len(done.charges) == 1
+    screen.entry(
+        f"Process {done.process} ran the same code for it, refund included. The payment server's own record: "
+        f"{len(done.charges)} charge{'' if once else 's'}. "
+        + ("It was told of the first one instead." if once else "PAID TWICE: a defect."),
+        indent=3,
+    )
+
+
 def _verified(story: Story, screen: Screen) -> None:
-    screen.title("7  Is the record what was written?")
+    screen.title("8  Is the record what was written?")
     for line in sentence(story.report):
         screen.entry(line, indent=3, hang=2)
 
 
 def _next(story: Story, screen: Screen, program: str) -> None:
-    screen.title("8  Look around: type")
+    screen.title("9  Look around: type")
     screen.command(f"export INTENT_LEDGER_URL={shlex.quote(str(story.path))}", indent=3)
     for line in (
         "runs",
@@ -177,6 +232,9 @@ def _next(story: Story, screen: Screen, program: str) -> None:
         f"contract {RUN} --at {story.before.position}",
         f"log {RUN}",
         f"effects {RUN} --all",
+        "runs --held",
+        f"brief {SUCCESSOR}",
+        f"diff {RUN} {SUCCESSOR}",
         "verify --all",
         "--help",
     ):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ledger import open_ledger
-from ledger.adapters.demo import story, worker
+from ledger.adapters.demo import story, succession, worker
 from ledger.errors import StoreError
 from ledger.events import EffectReconciled, EffectStarted
 from tests.adapters.cli.command import run
@@ -58,6 +58,26 @@ def test_a_payment_whose_answer_was_lost_is_not_made_again(shown: tuple[Path, st
     assert (finding.found, finding.method) == ("happened", "probe")
 
 
+def test_a_run_whose_rule_was_withdrawn_is_held_and_its_successor_pays_nothing_again(
+    shown: tuple[Path, str],
+) -> None:
+    path, out = shown
+    flat = " ".join(out.split())
+    assert "The gate: RESTART." in flat
+    assert "constraint:limit-100: policy:refunds withdrew it" in flat
+    assert "PAID TWICE" not in flat
+    with open_ledger(path, create=False) as ledger:
+        held, after = ledger.contract(worker.RUN), ledger.contract(succession.SUCCESSOR)
+        paid = [r for r in ledger.log(succession.SUCCESSOR) if isinstance(r.event, EffectStarted)]
+    assert held.held is not None
+    assert [one.kind for one in held.held.reasons] == ["constraint_withdrawn"]
+    assert held.closed is not None
+    assert held.closed.successor == after.run
+    assert [one.id for one in after.constraints] == ["original-card", "limit-500"]
+    assert [one.id for one in after.obligations] == [one.id for one in held.obligations]
+    assert paid == []
+
+
 @pytest.mark.slow
 def test_what_it_tells_to_type_next_works(shown: tuple[Path, str]) -> None:
     path, out = shown
@@ -82,6 +102,10 @@ def test_the_document_tells_the_same_story(tmp_path: Path) -> None:
     assert document["payment"]["killed"] != document["payment"]["resumed"]
     assert document["payment"]["receipt"]["id"] == document["payment"]["charges"][0]["id"]
     assert document["payment"]["effect"]["status"] == "succeeded"
+    done = document["succession"]
+    assert (done["verdict"], done["paid_once"]) == ("restart", True)
+    assert done["receipt"] == document["payment"]["receipt"]
+    assert [one["ref"] for one in done["dropped"]] == ["constraint:limit-100"]
     assert document["verify"]["standing"] == "sound"
     assert worker.RUN in document["runs"]
 

@@ -352,11 +352,17 @@ class StoreBusy(StoreError):
 
 
 class SchemaMismatch(StoreError):
-    """The database was written by another version of the schema: upgrade this program, or migrate."""
+    """The database, or a record in it, is of another format than this program reads: upgrade it, or migrate.
+
+    `found` is the number that stands there, `supported` the newest this program knows.
+    """
 
     code = "schema_mismatch"
     found: int
     supported: int
+    run: str | None = None
+    """The stream whose record has that format; None: it is the database."""
+    position: int | None = None
 
 
 class UnsafeStore(StoreError):
@@ -366,11 +372,19 @@ class UnsafeStore(StoreError):
 
 
 class UnknownEventName(StoreError):
-    """The record holds an event this program does not know: upgrade it. Nothing was guessed."""
+    """The record holds an event this program does not know: upgrade it. Nothing was guessed.
+
+    `found` is the version that stands there (as `version` is), `supported` the newest of that event that this
+    program reads; None: it knows none of that name.
+    """
 
     code = "unknown_event_name"
     name: str
     version: int
+    found: int
+    supported: int | None
+    run: str
+    position: int
 
 
 class UndecodableRecord(StoreError):

@@ -165,6 +165,8 @@ def parse(record: bytes, *, run: str | None = None, position: int | None = None)
     Raises:
         UndecodableRecord: not JSON, not an object, or without the fields every record has.
         SchemaMismatch: its format is newer; `found` and `supported` hold both numbers.
+
+    Both carry `run` and `position` as they were given.
     """
     try:
         fields = from_json(record, allow_inf_nan=False)
@@ -174,24 +176,27 @@ def parse(record: bytes, *, run: str | None = None, position: int | None = None)
     if type(format_number) is not int or format_number != FORMAT:
         if type(format_number) is int and FORMAT < format_number <= MAX_INTEGER:
             raise SchemaMismatch(
-                f"the record has format {format_number}, this program reads up to {FORMAT}: "
-                "upgrade intent-ledger",
+                f"{_place(run, position)}the record has format {format_number}, this program reads up to "
+                f"{FORMAT}: upgrade intent-ledger",
                 found=format_number,
                 supported=FORMAT,
+                run=run,
+                position=position,
             )
         raise undecodable(run, position, f"{format_number!r} is no format number")
     return fields  # type: ignore[no-any-return]
 
 
-def event_id(record: bytes) -> str:
+def event_id(record: bytes, *, run: str | None = None, position: int | None = None) -> str:
     """Read the event id out of the bytes of a record.
 
     Raises:
         UndecodableRecord: there is none.
+        SchemaMismatch: its format is newer.
     """
-    found = parse(record).get("id")
+    found = parse(record, run=run, position=position).get("id")
     if type(found) is not str:
-        raise undecodable(None, None, "the record has no id")
+        raise undecodable(run, position, "the record has no id")
     return found
 
 
@@ -210,8 +215,13 @@ def broken(run: str, position: int, why: str) -> ChainBroken:
 
 def undecodable(run: str | None, position: int | None, why: str) -> UndecodableRecord:
     """Build the error for whole bytes that cannot be read."""
-    place = "" if run is None else f"{run!r} at position {position}: "
-    return UndecodableRecord(f"{place}{why}", run=run, position=position)
+    return UndecodableRecord(f"{_place(run, position)}{why}", run=run, position=position)
+
+
+def _place(run: str | None, position: int | None) -> str:
+    if run is None:
+        return ""
+    return f"{run!r}: " if position is None else f"{run!r} at position {position}: "
 
 
 def _about(about: tuple[str, ...]) -> str:

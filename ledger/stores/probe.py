@@ -75,7 +75,7 @@ def _earlier(append: Append, view: View) -> Appended | LedgerError | None:
             return None
         for row, found in zip(part.rows, there, strict=True):
             if found.hash != row.hash:
-                if event_id(found.record) != row.id:
+                if event_id(found.record, run=part.stream, position=row.position) != row.id:
                     return None
                 if changed is None and not same_content(found.record, row.record):
                     changed = part, row

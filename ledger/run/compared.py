@@ -290,7 +290,7 @@ SECTIONS = (
         "observation",
         ("observations",),
         _all("observations", "key"),
-        _but("at", "cost", "invalidated_at", "key", "position"),
+        _but("args", "at", "cost", "invalidated_at", "key", "position"),
         _from_observation,
     ),
     # What a successor knows of an effect that it inherited; step, arguments and occurrence are in its key.

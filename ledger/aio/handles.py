@@ -86,13 +86,13 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
         return block(self._driver(one), one)
 
     async def ask(self, known: EffectHistory) -> str:
-        """Ask the probe of an effect's tool what became of it; as `Run.ask`."""
+        """Find out what became of an effect, and record it; as `Run.ask`."""
         return (await self._find_out(known)).found
 
     async def _find_out(self, known: EffectHistory) -> p.Answer:
-        """Ask, and return what the probe said too."""
+        """Ask, and return what the outside said too."""
         one = self._asking(known)
-        return await self._driver(one).run(p.ask(one.clean))
+        return await self._driver(one).run(p.find_out(one.act))
 
     def _perform(self, one: Doing) -> Coroutine[Any, Any, Any]:
         return perform(self._driver(one), one)

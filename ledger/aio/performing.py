@@ -133,6 +133,10 @@ class Driver:
             return await self._ask()
         if isinstance(step, p.Look):
             return await self._hands.read(doing.look)
+        if isinstance(step, p.Weigh):
+            return await self._hands.read(doing.weigh)
+        if isinstance(step, p.Resend):
+            return await self._resend(step)
         if isinstance(step, p.See):
             contract = known(doing.run, await self._turns.look())
             return await self._hands.read(partial(doing.see, contract))
@@ -218,15 +222,24 @@ class Driver:
         end = await self._called(probe, lambda: probe(*doing.asked_with()))
         return end.value if isinstance(end, p.Returned) else end
 
+    async def _resend(self, step: p.Resend) -> p.Returned | p.Raised | p.NotBegun:
+        doing = self._doing
+        effect = await self._hands.read(partial(doing.begin_again, step))
+        if effect is None:
+            return p.NotBegun()
+        with performing(effect):
+            tool = doing.act.tool
+            return await self._called(tool.function, lambda: tool(**doing.called_with(effect)))
+
     async def _called(
         self, function: object, call: Callable[[], Any], attempt: p.Attempt | None = None
     ) -> p.Returned | p.Raised | p.NotBegun:
         """Call a coroutine function here, or any other in a thread; await what it returns to be awaited."""
         if is_async(function):
-            return await _awaited(_ended(call))
+            return await _awaited(self._unless_forgotten(call))
         try:
-            in_thread = partial(_ended, call) if attempt is None else partial(self._unless_lost, call)
-            end = await self._workers.call(in_thread, self._stops)
+            in_time = self._unless_forgotten if attempt is None else self._unless_lost
+            end = await self._workers.call(partial(in_time, call), self._stops)
         except StoreUnavailable:
             if attempt is not None:
                 await self._give_back(attempt)
@@ -248,6 +261,10 @@ class Driver:
         if beat is not None and beat.is_over and not self._doing.is_held():
             return p.NotBegun()
         return _ended(call)
+
+    def _unless_forgotten(self, call: Callable[[], Any]) -> p.Returned | p.Raised | p.NotBegun:
+        """Call, unless the outside may have forgotten the key of what is sent again."""
+        return p.NotBegun() if self._doing.is_forgotten() else _ended(call)
 
 
 def _ended(call: Callable[[], Any]) -> p.Returned | p.Raised:

@@ -16,7 +16,7 @@ from typing import Any
 from ledger import commands as c
 from ledger.application.edge import Edge
 from ledger.application.heartbeats import Beat
-from ledger.application.looking import effect_of
+from ledger.application.looking import effect_of, renewed_until
 from ledger.application.observing import fresh
 from ledger.application.payloads import Packed, content_of, pack_report
 from ledger.application.reading import contents_of
@@ -61,6 +61,8 @@ class Doing:
     beat: Beat | None = None
     resolved: set[str] = field(default_factory=set, repr=False)
     """What references to secrets came to: it is replaced in all that is told of the act."""
+    forgets: float | None = None
+    """When the outside may forget the key of what is sent again, on the monotonic clock; None: never."""
     kept: str | None = None
     """JSON of the last result that was reported, where all of it is kept."""
 
@@ -171,6 +173,12 @@ class Doing:
         signature = self.act.tool.signature
         return value if signature is None else signature.result_read(value)
 
+    def weigh(self) -> p.Moment:
+        """Read what is known of the effect, and what time it is by the clock of leases."""
+        edge, known = self.workshop.edge, self.look()
+        now = edge.lease_now(edge.now())
+        return p.Moment(known, now, renewed_until(edge, known, now))
+
     # --- the call --------------------------------------------------------------------------------
 
     def begin(self, attempt: p.Attempt) -> CurrentEffect | None:
@@ -190,6 +198,24 @@ class Doing:
             return None
         self.workshop.heartbeats.begin(self.beat)
         return effect
+
+    def begin_again(self, resend: p.Resend) -> CurrentEffect | None:
+        """Return the effect as the tool sees it that sends its request again; None where time is over.
+
+        It holds no lease, so there is none to renew: it may go on until the outside may forget the key.
+        """
+        effect = CurrentEffect(self.act.key, resend.attempt, self.act.tool.name, resend.until)
+        effect.last_progress = self._last_progress(resend.attempt)
+        began, edge = time.monotonic(), self.workshop.edge
+        if resend.until is not None:
+            left = (resend.until - edge.lease_now(edge.now())).total_seconds()
+            self.forgets = began + left
+            effect.ends_when(self.is_forgotten)
+        return None if self.is_forgotten() else effect
+
+    def is_forgotten(self) -> bool:
+        """Tell whether the outside may have forgotten the key of what is sent again."""
+        return self.forgets is not None and time.monotonic() >= self.forgets
 
     def progress(self, value: Any) -> None:
         """Renew the lease, and keep how far the tool says it is."""
@@ -259,6 +285,17 @@ class Doing:
             return value
 
         return remembered
+
+    def take_arguments(self) -> None:
+        """Take what the tool is called with from the record, as from a call.
+
+        Raises:
+            InvalidInput: it does not fit the tool's signature as it is now, or a secret is not there.
+        """
+        args, signature = untag_secrets(load_text(self.act.args)), self.act.tool.signature
+        assert signature is not None, "only what has a function is called"
+        self.act = replace(self.act, values=signature.bind(args).values)
+        self.resolve()
 
     def resolve(self) -> None:
         """Make sure, before anything is said, that the secrets that its arguments refer to are there.

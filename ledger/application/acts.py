@@ -152,10 +152,10 @@ class RunActs(RunSayings[R]):
         return self._doing(tool, args, _enclosed if is_new else None, options, once=True)
 
     def _asking(self, known: EffectHistory) -> Doing:
-        tool = self._workshop.known.get(known.tool)
-        if tool is None or tool.probe is None:
-            raise invalid("tool", f"no tool {known.tool!r} with a probe is known here")
-        return asking(self._workshop, self._seen().run, self._context, tool, known)
+        tool = self._workshop.who_knows(known.tool)
+        if tool is None or (tool.probe is None and tool.recovery is not Recovery.IDEMPOTENT):
+            raise invalid("tool", f"no tool {known.tool!r} is known here that has a probe or is idempotent")
+        return asking(self._workshop, self._seen(), self._context, tool, known)
 
     def _doing(
         self,

@@ -10,6 +10,7 @@ from ledger.application.sayings import build
 from ledger.application.statements import Context
 from ledger.application.workshop import Workshop
 from ledger.canonical import invalid, load_text, quote
+from ledger.errors import InvalidInput
 from ledger.gateway import protocol as p
 from ledger.gateway.tools import Tool
 from ledger.record import MAX_RECORD_BYTES
@@ -148,8 +149,39 @@ def _looked_at(tool: Tool, args: str, asked: Asked) -> str:
     return observation_key(tool.name, args, asked.occurrence)
 
 
-def asking(workshop: Workshop, run: str, context: Context, tool: Tool, known: EffectHistory) -> Doing:
-    """Build what asks a tool's probe about an effect that is known from its record."""
+def asking(
+    workshop: Workshop, contract: Contract, context: Context, tool: Tool, known: EffectHistory
+) -> Doing:
+    """Build what finds out about an effect that is known from its record: by its probe, or sent again."""
     claim = c.ClaimEffect(args=known.args, recovery=known.recovery, tool=known.tool, worker=workshop.worker)
-    act = p.Act(tool=tool, key=known.key, args=known.args, values=load_text(known.args), claim=claim)
-    return Doing(workshop, run, act, context)
+    act = p.Act(
+        tool=tool,
+        key=known.key,
+        args=known.args,
+        values=load_text(known.args),
+        claim=claim,
+        is_fork=contract.fork_of is not None,
+        unsendable=_unsendable(workshop, contract, tool),
+    )
+    one = Doing(workshop, contract.run, act, context)
+    if act.unsendable is None:
+        try:
+            one.take_arguments()
+        except InvalidInput as fault:
+            one.act = replace(one.act, unsendable=f"its arguments cannot be used here: {fault}")
+    return one
+
+
+def _unsendable(workshop: Workshop, contract: Contract, tool: Tool) -> str | None:
+    """Say why the acts of a tool are not sent again from here, whatever is recorded of them.
+
+    What a call made is of that call: its function may hold what its arguments do not say.
+    """
+    if contract.fork_of is not None:
+        return f"{contract.run!r} is a fork, which performs nothing"
+    registered = workshop.tools.get(tool.name)
+    if registered is None or registered.function is None:
+        return f"{tool.name!r} is not registered here with its function"
+    if registered.recovery is not Recovery.IDEMPOTENT:
+        return f"{tool.name!r} is {registered.recovery.value}, which is not sent again"
+    return None

@@ -89,6 +89,11 @@ class Driver:
             return self._ask()
         if isinstance(step, p.Look):
             return doing.look()
+        if isinstance(step, p.Weigh):
+            return doing.weigh()
+        if isinstance(step, p.Resend):
+            effect = doing.begin_again(step)
+            return p.NotBegun() if effect is None else self._called(effect)
         if isinstance(step, p.See):
             return doing.see(self._look())
         if isinstance(step, p.Read):
@@ -99,15 +104,16 @@ class Driver:
         return None
 
     def _execute(self, attempt: p.Attempt) -> p.Returned | p.Raised | p.NotBegun:
-        doing = self._doing
         with self.under_way(attempt) as effect:
-            if effect is None:
-                return p.NotBegun()
-            try:
-                with performing(effect):
-                    return p.Returned(plain(doing.act.tool(**doing.called_with(effect))))
-            except Exception as error:  # noqa: BLE001  what it means is for the protocol to say
-                return p.Raised(error)
+            return p.NotBegun() if effect is None else self._called(effect)
+
+    def _called(self, effect: CurrentEffect) -> p.Returned | p.Raised:
+        doing = self._doing
+        try:
+            with performing(effect):
+                return p.Returned(plain(doing.act.tool(**doing.called_with(effect))))
+        except Exception as error:  # noqa: BLE001  what it means is for the protocol to say
+            return p.Raised(error)
 
     def under_way(self, attempt: p.Attempt) -> UnderWay:
         """Keep the lease alive, within `with`."""

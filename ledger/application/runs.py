@@ -87,19 +87,23 @@ class Run(RunActs[Stated]):
         return block(self._driver(one), one)
 
     def ask(self, known: EffectHistory) -> str:
-        """Ask the probe of an effect's tool what became of it, record the answer, and return what is known.
+        """Find out what became of an effect, record it, and return what is known: by the probe of its tool.
 
-        One of `happened`, `did_not_happen` and `unknown`.
+        Where there is none, or it cannot tell, and the tool is registered as idempotent, the same is sent
+        again under the same key, as long as the outside remembers that and no worker holds the lease.
+
+        One of `happened`, `did_not_happen` and `unknown`; `not_asked` where neither was possible.
 
         Raises:
-            InvalidInput: its tool is not known here, or has no probe; or the probe is a coroutine function.
+            InvalidInput: its tool is not known here, or neither has a probe nor is idempotent; or what would
+                be called is a coroutine function.
         """
         return self._find_out(known).found
 
     def _find_out(self, known: EffectHistory) -> p.Answer:
-        """Ask, and return what the probe said too."""
+        """Ask, and return what the outside said too."""
         one = self._asking(known)
-        return self._driver(one).run(p.ask(one.clean))
+        return self._driver(one).run(p.find_out(one.act))
 
     def _perform(self, one: Doing) -> Any:
         return perform(self._driver(one), one)

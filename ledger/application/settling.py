@@ -35,9 +35,10 @@ class Reconciled(NamedTuple):
     effect: EffectHistory
     """As it is known now."""
     found: str
-    """`happened`, `did_not_happen` or `unknown`; `not_asked` where it was not, and `because` says why."""
+    """`happened`, `did_not_happen` or `unknown`; `not_asked` where it was neither asked nor sent again, and
+    `because` says why."""
     because: str | None = None
-    """What the probe said, in words, or why it was not asked."""
+    """What the outside said, in words, and how it was asked; or why it was not."""
 
 
 def unsettled(edge: Edge, contract: Contract) -> Iterator[Unsettled]:
@@ -53,14 +54,14 @@ def unsettled(edge: Edge, contract: Contract) -> Iterator[Unsettled]:
 
 
 def not_asked(one: Unsettled, tools: Mapping[str, Tool]) -> str | None:
-    """Say why nobody can ask the outside about an effect now; None: the probe of its tool can."""
+    """Say why nobody can find out about an effect now; None: its tool has a probe, or is idempotent."""
     if one.status == "executing":
         until = "" if one.lease_until is None else f" until {one.lease_until.isoformat()}"
         return f"{one.effect.worker} is executing it and holds its lease{until}"
     tool = tools.get(one.effect.tool)
     if tool is None:
         return f"no tool {one.effect.tool!r} is known here: register it with its probe"
-    if tool.probe is None:
+    if tool.probe is None and tool.recovery is not Recovery.IDEMPOTENT:
         return f"{one.effect.tool!r} has no probe: a person has to find out, and settle it"
     return None
 

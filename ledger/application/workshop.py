@@ -8,6 +8,7 @@ from ledger.canonical import invalid
 from ledger.gateway.tools import Declared, Function, Tool, declare
 from ledger.secrets import Secrets
 from ledger.stores import forks
+from ledger.values import Recovery
 
 
 class Workshop:
@@ -36,6 +37,16 @@ class Workshop:
         made = {name: tool for name, (_, tool) in self._made.items()} | self._probed
         asked = {name: tool for name, tool in self._probed.items() if name in self.tools}
         return made | {name: _with_probe(tool, asked.get(name)) for name, tool in self.tools.items()}
+
+    def who_knows(self, name: str) -> Tool | None:
+        """Return the tool by which the outside is asked, or sent again what it dedupes; None: none is known.
+
+        It is sent again by what is registered alone, asked also by what a call said.
+        """
+        asked, registered = self.known.get(name), self.tools.get(name)
+        if asked is None or registered is None or registered.recovery is not Recovery.IDEMPOTENT:
+            return asked
+        return registered if asked.probe is registered.probe else replace(registered, probe=asked.probe)
 
     def register(self, tool: Tool) -> Tool:
         """Keep a tool, so that it is found by its name; a later one of the same name takes its place."""

@@ -9,10 +9,7 @@ Written once, as a generator of steps: what performs them decides how to wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from ledger import commands as c
 from ledger import events as e
@@ -24,119 +21,62 @@ from ledger.errors import (
     OutcomeUnknown,
     ResultNotKept,
 )
-from ledger.gateway.answers import Happened, NotHappened, Outcome
+from ledger.gateway.answers import Outcome
+from ledger.gateway.asking import Answer, ask, find_out, known_now, said_by
+from ledger.gateway.steps import (
+    Act,
+    Again,
+    Ask,
+    Attempt,
+    Claim,
+    Execute,
+    Look,
+    Moment,
+    NotBegun,
+    Raised,
+    Read,
+    Report,
+    Resend,
+    Returned,
+    See,
+    Step,
+    Steps,
+    Wait,
+    Weigh,
+)
 from ledger.gateway.tools import Tool
 from ledger.run.history import SETTLE_SECONDS, EffectHistory
 from ledger.values import ErrorSaid, Payload, Recovery
 from ledger.values.faults import a
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """What is to be performed, by its names within the lineage."""
-
-    tool: Tool
-    key: str
-    args: str
-    """Canonical JSON of the arguments."""
-    values: Any
-    """What the tool is called with."""
-    claim: c.ClaimEffect
-    is_fork: bool = False
-    once: bool = False
-    """The body runs at most once here, whatever the tool's retry says."""
-    patience: float = 0.0
-    """How many seconds to wait for another worker, or until nothing that was sent can still land."""
-    runtime: Any = None
-    """The model and its settings, where a model is asked."""
-    with_secret: bool = False
-    """The arguments hold a secret, so that the claim will be refused."""
-    clean: Callable[[str], str] = str
-    """Replaces the secrets in what is told of it."""
-
-
-# --- steps ----------------------------------------------------------------------------------------
-
-
-class Claim(NamedTuple):
-    """Say the claim; answered with an Attempt, or None where the act was done. Raises what a claim meets."""
-
-
-class Attempt(NamedTuple):
-    """A claimed attempt."""
-
-    number: int
-    lease_until: datetime | None
-
-
-class Execute(NamedTuple):
-    """Run the tool's function; answered with Returned, Raised or NotBegun."""
-
-    attempt: Attempt
-
-
-class Returned(NamedTuple):
-    """The function returned."""
-
-    value: Any
-
-
-class Raised(NamedTuple):
-    """The function, or the probe, raised."""
-
-    error: Exception
-
-
-class NotBegun(NamedTuple):
-    """The lease ended before the function was called."""
-
-
-class Ask(NamedTuple):
-    """Ask the probe; answered with what it answers, or Raised."""
-
-
-class Report(NamedTuple):
-    """Say a report until it is stored; answered with what it came to: a `Stated`.
-
-    `result` is packed, with secrets redacted, and goes with it under this name where there is one.
-    """
-
-    kind: type[c.Command]
-    fields: dict[str, Any]
-    result: Any = None
-    name: str = "result"
-
-
-class Again(NamedTuple):
-    """Read a result that was just reported as a repeat reads it; where not all of it is kept, as it is."""
-
-    result: Any
-
-
-class Look(NamedTuple):
-    """Read the history of the effect; answered with EffectHistory or None."""
-
-
-class See(NamedTuple):
-    """Read the latest observation of the act's key that is fresh still; answered with a Payload or None."""
-
-
-class Read(NamedTuple):
-    """Read the value of a payload."""
-
-    payload: Payload
-
-
-class Wait(NamedTuple):
-    """Wait so many seconds."""
-
-    seconds: float
-
-
-Step = Claim | Execute | Ask | Report | Again | Look | See | Read | Wait
-Steps = Generator[Step, Any, T]
+__all__ = [
+    "Act",
+    "Again",
+    "Answer",
+    "Ask",
+    "Attempt",
+    "Claim",
+    "Execute",
+    "Look",
+    "Moment",
+    "NotBegun",
+    "Raised",
+    "Read",
+    "Report",
+    "Resend",
+    "Returned",
+    "See",
+    "Step",
+    "Steps",
+    "Wait",
+    "Weigh",
+    "ask",
+    "find_out",
+    "perform",
+    "read",
+    "recorded",
+    "said_by",
+]
 
 
 # --- acts on the outside --------------------------------------------------------------------------
@@ -218,7 +158,7 @@ def _pause_after(act: Act, attempt: Attempt, error: Exception) -> Steps[float]:
         stated = yield Report(c.ReportFailure, {**fields, "worker": act.claim.worker})
         # Sent again, a refusal says nothing of what was sent first: then it is still not known.
         failed = any(isinstance(record.event, e.EffectFailed) for record in stated.records)
-        if failed or (stated.repeated and (yield from _known()) == "did_not_happen"):
+        if failed or (stated.repeated and (yield from known_now()) == "did_not_happen"):
             found = "did_not_happen"
     else:
         yield Report(c.ReportUnknown, {**fields, "because": "raised"})
@@ -270,95 +210,9 @@ def recorded(key: str) -> Steps[Any]:
     return (yield Read(payload))
 
 
-# --- asking the outside ---------------------------------------------------------------------------
-
-
-class Answer(NamedTuple):
-    """What asking the outside came to."""
-
-    found: str
-    """`happened`, `did_not_happen` or `unknown`: also where the outside does not have it yet and what was
-    sent may still land."""
-    said: str
-    """What the probe said, in words."""
-
-    @property
-    def settles(self) -> bool:
-        """Tell whether what became of the act is known now."""
-        return self.found != "unknown"
-
-
 def _found_out(act: Act) -> Steps[Answer | None]:
-    """Ask the outside and record its answer; None where it cannot be asked."""
+    """Ask the probe and record its answer; None where there is none."""
     return None if act.tool.probe is None else (yield from ask(act.clean))
-
-
-def ask(clean: Callable[[str], str] = str) -> Steps[Answer]:
-    """Ask the probe, record what it says as evidence, and return what is known then."""
-    answer: Any = yield Ask()
-    fields: dict[str, Any] = {"method": "probe", "found": "unknown"}
-    result = None
-    if isinstance(answer, Happened):
-        words = _words(answer.evidence, clean)
-        said = f"the probe found it: {words}" if words else "the probe found it"
-        fields |= {"found": "happened", "evidence": words or said}
-        fields |= {"external_ref": answer.external_ref, "cost": answer.cost}
-        result = answer.result
-    elif isinstance(answer, NotHappened):
-        words = _words(answer.evidence, clean)
-        said = f"the probe did not find it: {words}" if words else "the probe did not find it"
-        fields |= {"found": "did_not_happen", "evidence": words or said}
-    else:
-        said = fields["evidence"] = _without_answer(answer, clean)
-    stated = yield Report(c.ReconcileEffect, fields, result)
-    events = [record.event for record in stated.records]
-    if any(isinstance(event, e.EffectDisputed) for event in events):
-        return Answer("unknown", said)  # it contradicts what was settled
-    for event in events:
-        if isinstance(event, e.EffectReconciled):
-            return Answer(event.found, said)
-    return Answer((yield from _known()), said)
-
-
-def _without_answer(answer: object, clean: Callable[[str], str]) -> str:
-    """Say how a probe did not answer."""
-    if isinstance(answer, Raised):
-        error = said_by(answer.error, clean)
-        return f"the probe raised {error.type}: {error.message}"
-    if answer is None:
-        return "the probe could not tell"
-    name = type(answer).__name__
-    return f"the probe answered with {a(name)}: it answers Happened, NotHappened or None"
-
-
-def _known() -> Steps[str]:
-    """Read what is known of the effect."""
-    history: EffectHistory | None = yield Look()
-    return _KNOWN.get("" if history is None else history.status, "unknown")
-
-
-_KNOWN = {"succeeded": "happened", "failed": "did_not_happen", "did_not_happen": "did_not_happen"}
-
-
-def said_by(error: BaseException, clean: Callable[[str], str] = str) -> ErrorSaid:
-    """Put an exception into words that an event can hold."""
-    kind = "".join(char if "!" <= char <= "~" else "_" for char in type(error).__name__)
-    return ErrorSaid(message=_words(error, clean), type=kind[:200] or "unnamed")
-
-
-def _words(said: object, clean: Callable[[str], str]) -> str:
-    """Return what something says of itself, as an event can hold it; empty where it says nothing."""
-    try:
-        words = "" if said is None else str(said)
-    except Exception:  # noqa: BLE001  whatever its class raises
-        words = "it cannot say what"
-    words = clean(words.encode("utf-8", "backslashreplace").decode())
-    if len(words) > _LONGEST_WORDS:
-        words = f"{words[:_LONGEST_WORDS]}… [{len(words)} characters in all]"
-    return words if words.strip() else ""
-
-
-_LONGEST_WORDS = 4096
 
 
 class _Patience:

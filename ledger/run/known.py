@@ -148,9 +148,11 @@ class EffectHistory(Value):
         """Return until when a request that was sent may still land.
 
         From then on the outside's word that nothing happened is evidence. It is counted from the moment when
-        the last worker certainly sent nothing more: when it said that it had stopped, or its lease ended.
+        the last worker certainly sent nothing more: when it said that it had stopped, or its lease ended; and
+        from when the same was sent again, if that was later.
         """
         quiet = self.sent_until or self._lease_end(lease_until) or self.at
+        quiet = max([quiet, *(one.at for one in self.findings if one.method == "redelivery")])
         return after(quiet, SETTLE_SECONDS if self.settle_seconds is None else self.settle_seconds)
 
     def forgotten_at(self, dedupes_for: int | None = None) -> datetime | None:

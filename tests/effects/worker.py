@@ -75,6 +75,32 @@ def perform_and_stop(
     reports.send(ledger.run(run).perform(tool, deed.args))
 
 
+def reconcile_and_stop(
+    place: Path | str, run: str, port: int, moment: str, seconds: int, reports: Connection
+) -> None:
+    """Send again what an idempotent act left, and stop for ever at a moment.
+
+    `seconds` is what its clock shows.
+    """
+
+    def stop() -> NoReturn:
+        reports.send(moment)
+        while True:
+            threading.Event().wait()
+
+    tool = DEEDS["idempotent"].tool(port)
+    if moment == CLAIMED:
+        tool = before_each_call(tool, stop)
+    ledger, store = hooked(place, Clock(START + timedelta(seconds=seconds)), tool)
+    if moment == ANSWERED:
+        sent = before_each_call(tool, lambda: store.before(EVIDENCE, stop))
+        ledger.register(sent)
+    if moment == STORED:
+        sent = before_each_call(tool, lambda: store.after(EVIDENCE, stop))
+        ledger.register(sent)
+    reports.send([one.found for one in ledger.reconcile(run)])
+
+
 def perform_at_once(
     place: Path | str,
     run: str,

@@ -26,7 +26,7 @@ class Request:
 
 
 class Outside:
-    """Services that do what they are told each time, and one, for orders, that does each key once."""
+    """Services that do what they are told each time, and two, for orders and books, that do each key once."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self.done: Counter[str] = Counter()
@@ -50,7 +50,7 @@ class Outside:
         now, known = self._clock(), self._known.get(request.key)
         # It remembers a little longer than it says, for what was sent in time.
         remembers = timedelta(seconds=DEDUPES + LANDS_WITHIN)
-        if request.tool == "order" and known is not None and now < known + remembers:
+        if request.tool in ("order", "book") and known is not None and now < known + remembers:
             return
         self.done[request.key] += 1
         self._known[request.key] = now

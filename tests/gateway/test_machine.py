@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ledger import Actor, Happened, Ledger, NotHappened, Run, Tool
+from ledger import Actor, Happened, Ledger, NotHappened, Run, Tool, current_effect
 from ledger import events as e
 from ledger.application.acting import Doing
 from ledger.application.edge import Edge
@@ -46,7 +46,7 @@ from tests.application.faulty import FaultyStore, Interrupt
 from tests.gateway.outside import DEDUPES, LANDS_WITHIN, Outside, Request
 
 LEASE = 30
-TOOLS = ("mail", "pay", "order")
+TOOLS = ("mail", "pay", "order", "book")
 FAULTS = (
     "none",
     "lost",
@@ -67,6 +67,13 @@ REFUSES = st.sampled_from([False, False, False, True])
 
 
 KINDS = ("late appends land", "restart", "crash", "name it")
+
+
+RESENT = ("done", "refused", "lost", "killed")
+
+
+class Killed(BaseException):
+    """The process ends in the middle of what it sends again."""
 
 
 class Refusal(Exception):
@@ -114,6 +121,8 @@ class Lineage(RuleBasedStateMachine):
         self.store: Any = FaultyStore()
         self.outside = Outside(self.clock)
         self.probe_fails = False
+        self.resending = "done"
+        """What becomes of what is sent again to find out."""
         self.ledgers = [self._open(), self._open()]
         self.runs = ["run-1"]
         self.ledgers[0].open_run("run-1", goal="Refund order 17")
@@ -153,8 +162,23 @@ class Lineage(RuleBasedStateMachine):
             "pay": {"recovery": "queryable", "probe": self._probe, "settle_seconds": LANDS_WITHIN},
             "order": {"recovery": "idempotent", "dedupes_for": DEDUPES},
         }
+        declared["book"] = {**declared["order"], "probe": self._probe, "settle_seconds": LANDS_WITHIN}
         more: Any = declared[name]
-        return declare(lambda number: None, name=name, definite_errors=Refusal, lease_seconds=LEASE, **more)
+        return declare(self._resent, name=name, definite_errors=Refusal, lease_seconds=LEASE, **more)
+
+    def _resent(self, number: int) -> str:
+        """Send what is sent again to find out; what workers send they send by hand."""
+        effect = current_effect()
+        assert self.named[effect.key][:2] == (effect.tool, number)
+        request = self.outside.send(effect.key, effect.tool)
+        if self.resending == "killed":
+            raise Killed
+        if self.resending == "lost":
+            raise TimeoutError("no answer")
+        self.outside.land(request, refuses=self.resending == "refused")
+        if request.answer == "refused":
+            raise Refusal
+        return effect.key
 
     def _probe(self, key: str, args: Any) -> Happened | NotHappened:
         if self.probe_fails:
@@ -337,15 +361,16 @@ class Lineage(RuleBasedStateMachine):
 
     # --- who finds out ---------------------------------------------------------------------------
 
-    @rule(ledger=LEDGERS, fails=st.booleans())
-    def reconcile(self, ledger: int, fails: bool) -> None:
-        self.probe_fails = fails
-        for one in self._ledger(ledger).reconcile():
-            if one.effect.key not in self.excused:
-                if one.found == "happened":
-                    assert self.outside.has(one.effect.key)
-                if one.found == "did_not_happen":
-                    assert not self.outside.may_have(one.effect.key)
+    @rule(ledger=LEDGERS, fails=st.booleans(), resending=st.sampled_from(RESENT))
+    def reconcile(self, ledger: int, fails: bool, resending: str) -> None:
+        self.probe_fails, self.resending = fails, resending
+        with suppress(Killed):
+            for one in self._ledger(ledger).reconcile():
+                if one.effect.key not in self.excused:
+                    if one.found == "happened":
+                        assert self.outside.has(one.effect.key)
+                    if one.found == "did_not_happen":
+                        assert not self.outside.may_have(one.effect.key)
         self.probe_fails = False
 
     @precondition(lambda self: self.named)

@@ -1,4 +1,4 @@
-"""`reconcile`: ask the outside what became of the acts of which nobody knows."""
+"""`reconcile`: find out from the outside what became of the acts of which nobody knows."""
 
 from __future__ import annotations
 
@@ -25,16 +25,19 @@ if TYPE_CHECKING:
     from ledger.application.listing import Unread
     from ledger.application.settling import Reconciled, Unsettled
 
-HELP = """Ask the outside about every act of which nobody knows.
+HELP = """Find out what became of every act of which nobody knows.
 
-Of all runs, or of one; oldest first, each answer as it comes, and recorded as evidence. Only tools that
-MODULE declares with a probe are asked; for the others it is said who can tell. That the outside does not
-have an act counts once nothing that was sent can still land: until then it stays unknown, and asking again
-later settles it. An act whose worker holds its lease is left to it.
+Of all runs, or of one; oldest first, each answer as it comes, and recorded as evidence. Who can tell is
+found among the tools that MODULE declares. One with a probe is asked by that. That the outside does not have
+an act counts once nothing that was sent can still land: until then it stays unknown, and asking again later
+settles it. An idempotent one that has no probe, or whose probe cannot tell, is CALLED: the same is sent once
+more under its key, as long as the outside remembers that, and its answer settles it. For the others it is
+said who can tell. An act whose worker holds its lease is left to it.
 
 MODULE is imported, so it must be yours: a dotted name, or a .py file. Its tools are those that its `tools`
-holds, or every ledger.Tool at its top level; a ledger.Secrets there says what is redacted. Probes that are
-coroutine functions are run in one asyncio loop. What MODULE prints goes to standard error.
+holds, or every ledger.Tool at its top level; a ledger.Secrets there says what is redacted, and looks up what
+arguments refer to. Coroutine functions are run in one asyncio loop. What MODULE prints goes to standard
+error.
 
 \b
 Exit codes: 0 nothing is in doubt any more, 1 reports about an act contradict
@@ -95,7 +98,7 @@ def reconcile(
                     _show(screen, answer)
             now = lease_now(opened)
             known = {tool.name for tool in opened.tools}
-    needs = sorted({a.one.effect.tool for a in answers if a.is_in_doubt and _can_have_probe(a.one)} - known)
+    needs = sorted({a.one.effect.tool for a in answers if a.is_in_doubt and _can_be_found_out(a.one)} - known)
     if as_json:
         screen.document(_document(answers, unread, needs, now))
     else:
@@ -111,19 +114,17 @@ def _answers(opened: Ledger, run: str | None, unread: list[Unread]) -> Iterator[
     known = {tool.name for tool in opened.tools}
     for told in _told(opened, run, unread):
         one = as_time_makes_it(opened, told.effect, told.run)
-        # What a probe said is told from the record, with when it was said.
+        # What the outside said is told from the record, with when it was said.
         because, now = told.because if told.found == "not_asked" else None, lease_now(opened)
         if because is not None:
             if one.status == "executing":
                 because = find_out(one, now)
             elif told.effect.tool not in known:
                 because = _without_module(one)
-            elif one.status == "unknown" and told.effect.is_remembered(now):
-                because = f"{told.effect.tool!r} has no probe; {find_out(one, now)}"
         yield Answer(told.found, because, one)
 
 
-def _can_have_probe(one: Unsettled) -> bool:
+def _can_be_found_out(one: Unsettled) -> bool:
     from ledger.values import Recovery
 
     return one.effect.recovery in (Recovery.QUERYABLE, Recovery.IDEMPOTENT)
@@ -132,7 +133,7 @@ def _can_have_probe(one: Unsettled) -> bool:
 def _without_module(one: Unsettled) -> str:
     from ledger.values import Recovery
 
-    if _can_have_probe(one):
+    if _can_be_found_out(one):
         return f"no module was named that declares {one.effect.tool!r} (--tools)"
     if one.effect.recovery is Recovery.READ_ONLY:
         return "it changes nothing: read again"
@@ -214,6 +215,6 @@ def _sum_up(screen: Screen, answers: list[Answer], needs: list[str]) -> None:
     screen.line(f"{counted(len(answers), 'effect')}: {told}")
     if needs:
         names = ", ".join(map(quoted, needs))
-        screen.note(f"to ask about these, name the module that declares their probes: {names} (--tools)")
+        screen.note(f"to find out about these, name the module that declares their tools: {names} (--tools)")
     if any(answer.is_in_doubt for answer in answers):
         screen.note("by hand: intent-ledger settle KEY --happened|--did-not --evidence TEXT --by human:NAME")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 import importlib
 import importlib.util
@@ -126,11 +127,11 @@ def _why_not(module: str, error: BaseException) -> str:
     return f"importing {module} failed with {type(error).__name__}: {said}{place}"
 
 
-# --- probes that are awaited -----------------------------------------------------------------------
+# --- what is awaited -------------------------------------------------------------------------------
 
 
 def awaited(tool: Tool, runner: asyncio.Runner) -> Tool:
-    """Return a tool whose coroutine functions run in an event loop, so that a thread can ask its probe."""
+    """Return a tool whose coroutine functions run in an event loop, so that a thread can call them."""
     return replace(tool, function=_plain(tool.function, runner), probe=_plain(tool.probe, runner))
 
 
@@ -139,7 +140,8 @@ def _plain(function: Callable[..., Any] | None, runner: asyncio.Runner) -> Calla
         return function
 
     def run(*given: Any, **named: Any) -> Any:
-        return runner.run(_call(function, given, named))
+        # What the caller's context tells, as which effect this is, is told in the loop too.
+        return runner.run(_call(function, given, named), context=contextvars.copy_context())
 
     # It has the signature of the function, and none of its marks.
     return functools.update_wrapper(run, function, updated=())

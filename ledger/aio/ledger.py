@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from ledger.aio.handles import AsyncRun, AsyncSourceHandle
 from ledger.aio.hands import Hands
+from ledger.aio.lives import AsyncLives
 from ledger.aio.performing import Surroundings
 from ledger.aio.sources import AsyncSources
 from ledger.aio.turns import AsyncTurns
@@ -40,7 +41,7 @@ from ledger.stores.base import Blob, FullStore
 from ledger.values import Actor, Limits, Runtime
 
 
-class AsyncLedger(Registered):
+class AsyncLedger(AsyncLives, Registered):
     """A ledger of one tenant, for the tasks of one event loop of asyncio or trio.
 
     It belongs to the loop it was opened in. Reads go to worker threads; appends join the store's group
@@ -125,14 +126,16 @@ class AsyncLedger(Registered):
 
     async def run(self, run: str, *, actor: Actor | None = None, correlation: str | None = None) -> AsyncRun:
         """Return a handle on the present incarnation of a run; as `Ledger.run`."""
+        turns, contract = await self._joined(run)
+        return self._handle(turns, actor, contract.incarnation, correlation)
+
+    async def _joined(self, run: str) -> tuple[AsyncTurns[Contract | None], Contract]:
         turns = self._runs.get(run)
         if turns is not None and await self._read(turns.stream.tip.is_stored):
-            contract = known(run, await turns.look())
-        else:
-            found = await self._read(partial(load_contract, self._edge, run_id(run)))
-            contract = known(run, found.state)
-            turns = self._turns(run, found, instead_of=turns)
-        return self._handle(turns, actor, contract.incarnation, correlation)
+            return turns, known(run, await turns.look())
+        found = await self._read(partial(load_contract, self._edge, run_id(run)))
+        contract = known(run, found.state)
+        return self._turns(run, found, instead_of=turns), contract
 
     async def source(self, source: str, *, actor: Actor | None = None) -> AsyncSourceHandle:
         """Return a handle on a source stream; as `Ledger.source`."""

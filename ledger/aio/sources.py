@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import anyio.to_thread
@@ -12,6 +12,8 @@ from ledger.aio.hands import Hands
 from ledger.application.all_sources import Readable, every_source, one_source
 from ledger.application.checking import Checked, due, read_source, read_sources
 from ledger.application.shared import Shared
+from ledger.commands import Command
+from ledger.run.contract import Contract
 from ledger.run.sources import SourceState
 
 
@@ -39,9 +41,28 @@ class AsyncSources(Readable):
             named = one_source(source, run)
             return [await anyio.to_thread.run_sync(read_source, self._shared, named)]
         handle = await self._run(run) if isinstance(run, str) else run
-        sources = due(self._shared, await handle.contract, force=force)
-        found = await anyio.to_thread.run_sync(read_sources, self._shared, sources)
-        for one in found:
-            if one.report is not None:
-                await handle.do(one.report)
-        return found
+        return await check_due(self._shared, await handle.contract, handle.do, force=force)
+
+
+async def check_due(
+    shared: Shared,
+    contract: Contract,
+    do: Callable[[Command], Awaitable[object]],
+    *,
+    force: bool = False,
+) -> list[Checked]:
+    """Read the sources of a run's constraints that are due, in a thread; as `check_sources`, awaited."""
+    return await check_named(shared, due(shared, contract, force=force), do)
+
+
+async def check_named(
+    shared: Shared, sources: Sequence[str], do: Callable[[Command], Awaitable[object]]
+) -> list[Checked]:
+    """Read sources in a thread, and let the run note what was read."""
+    if not sources:
+        return []
+    found = await anyio.to_thread.run_sync(read_sources, shared, sources)
+    for one in found:
+        if one.report is not None:
+            await do(one.report)
+    return found

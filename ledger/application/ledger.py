@@ -10,6 +10,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ledger.application.all_sources import Sourced
+from ledger.application.briefing import Briefing
+from ledger.application.differing import Differing
 from ledger.application.edge import Edge
 from ledger.application.effects import Effects
 from ledger.application.following import begin, follow
@@ -40,7 +42,7 @@ from ledger.stores.base import Blob, FullStore
 from ledger.values import Actor, Limits, Runtime
 
 
-class Ledger(Effects, Lives, Sourced):
+class Ledger(Briefing, Differing, Effects, Lives, Sourced):
     """A ledger of one tenant. Threads may share it; a process that was forked off reopens its store.
 
     Use it as a context manager, or call `close`.

@@ -48,6 +48,11 @@ def name(text: str) -> str:
     return text if _PLAIN(text) else quote(text)
 
 
+def names(some: Iterable[str]) -> str:
+    """Write names one after another."""
+    return ", ".join(map(name, some))
+
+
 class Items(Protocol):
     """A map to be read."""
 

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from ledger.adapters.cli import (
+    brief,
     contract,
     demo,
+    diff,
     doctor,
     effect,
     effects,
@@ -67,7 +69,9 @@ def command() -> Any:
     app.command("import", help=importing.HELP)(importing.import_file)
     app.command("runs", help=runs.HELP)(runs.runs)
     app.command("contract", help=contract.HELP)(contract.contract)
+    app.command("brief", help=brief.HELP)(brief.brief)
     app.command("log", help=log.HELP)(log.log)
+    app.command("diff", help=diff.HELP)(diff.diff)
     app.command("effects", help=effects.HELP)(effects.effects)
     app.command("effect", help=effect.HELP)(effect.effect)
     app.command("reconcile", help=reconcile.HELP)(reconcile.reconcile)

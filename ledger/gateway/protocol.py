@@ -33,6 +33,7 @@ from ledger.gateway.steps import (
     Look,
     Moment,
     NotBegun,
+    Observed,
     Raised,
     Read,
     Report,
@@ -60,6 +61,7 @@ __all__ = [
     "Look",
     "Moment",
     "NotBegun",
+    "Observed",
     "Raised",
     "Read",
     "Report",
@@ -72,6 +74,7 @@ __all__ = [
     "Weigh",
     "ask",
     "find_out",
+    "observe",
     "perform",
     "read",
     "recorded",
@@ -272,10 +275,21 @@ def read(act: Act) -> Steps[Any]:
             position=None,
             evidence={"tool": act.tool.name},
         )
+    end = yield from observe(act)
+    if isinstance(end, Raised):
+        raise end.error
+    return None if end.result is None else (yield Again(end.result))
+
+
+def observe(act: Act) -> Steps[Observed | Raised]:
+    """Ask something of the outside that changes nothing, and record what it answers.
+
+    Where it raised nothing is recorded.
+    """
     end: Returned | Raised | NotBegun = yield Execute(Attempt(0, None))
     assert not isinstance(end, NotBegun), "what needs no lease loses none"
     if isinstance(end, Raised):
-        raise end.error
+        return end
     told = end.value if isinstance(end.value, Outcome) else Outcome(end.value)
     claim = act.claim
     fields: dict[str, Any] = {
@@ -287,5 +301,5 @@ def read(act: Act) -> Steps[Any]:
         "step": claim.step,
         "tool": act.tool.name,
     }
-    yield Report(c.RecordObservation, fields, told.result, "value")
-    return None if told.result is None else (yield Again(told.result))
+    stated = yield Report(c.RecordObservation, fields, told.result, "value")
+    return Observed(told.result, stated)

@@ -77,6 +77,14 @@ class NotBegun(NamedTuple):
     """The lease, or the time that is left, ended before the function was called."""
 
 
+class Observed(NamedTuple):
+    """What was asked answered, and that is recorded."""
+
+    result: Any
+    stated: Any
+    """What the report came to: a `Stated`."""
+
+
 # --- to find out ---------------------------------------------------------------------------------
 
 

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from ledger.application.loaded import Loaded
     from ledger.application.opening import open_ledger
     from ledger.application.query import Page, RunQuery, RunSummary
+    from ledger.application.readers import Reading
+    from ledger.application.resuming import Resumption
     from ledger.application.runs import Run
     from ledger.application.sources import SourceHandle
     from ledger.application.statements import Stated
+    from ledger.commands import Carve
     from ledger.errors import LedgerError
+    from ledger.events import Reason
     from ledger.gateway.answers import Happened, NotHappened, Outcome
     from ledger.gateway.current import CurrentEffect, current_effect
     from ledger.gateway.tools import Retry, Tool, tool
@@ -53,6 +57,7 @@ __all__ = [
     "AsyncLedger",
     "AsyncRun",
     "AsyncSourceHandle",
+    "Carve",
     "Change",
     "Contract",
     "CurrentEffect",
@@ -67,8 +72,11 @@ __all__ = [
     "Outcome",
     "Page",
     "Published",
+    "Reading",
+    "Reason",
     "Record",
     "Recovery",
+    "Resumption",
     "Retry",
     "Rule",
     "Run",
@@ -97,10 +105,14 @@ _HOMES = {
     "ledger.application.opening": ("open_ledger",),
     "ledger.application.query": ("Page", "RunQuery", "RunSummary"),
     "ledger.application.loaded": ("Loaded",),
+    "ledger.application.readers": ("Reading",),
+    "ledger.application.resuming": ("Resumption",),
     "ledger.application.runs": ("Run",),
     "ledger.application.sources": ("SourceHandle",),
     "ledger.application.statements": ("Stated",),
+    "ledger.commands": ("Carve",),
     "ledger.errors": ("LedgerError",),
+    "ledger.events": ("Reason",),
     "ledger.gateway.answers": ("Happened", "NotHappened", "Outcome"),
     "ledger.gateway.current": ("CurrentEffect", "current_effect"),
     "ledger.gateway.tools": ("Retry", "Tool", "tool"),

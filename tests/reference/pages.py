@@ -9,6 +9,7 @@ from tests.reference.commands import commands_page
 from tests.reference.contract import contract_page
 from tests.reference.effects import effects_page
 from tests.reference.events import events_page
+from tests.reference.gate import gate_page
 from tests.reference.library import library_page
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -18,6 +19,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "contract.md": contract_page,
     "effects.md": effects_page,
     "events.md": events_page,
+    "gate.md": gate_page,
     "library.md": library_page,
 }
 """The pages by file name."""

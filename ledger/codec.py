@@ -14,8 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ledger.canonical import MAX_INTEGER
 from ledger.cutting import actor_of, cut, subjects, terms_of, text
-from ledger.errors import InvalidInput, UnknownEventName
+from ledger.errors import InvalidInput, StoreError, UnknownEventName
 from ledger.events import EVENTS, EffectIntended, EffectStarted, Event
 from ledger.record import (
     Envelope,
@@ -84,19 +85,23 @@ def decode(record: bytes, hash: bytes, *, run: str, position: int, tenant: str |
         raise broken(run, position, "the record does not have the stored hash")
     found = cut(record, hash, run, position) or _read(record, hash, run, position)
     if tenant is not None and found.tenant != tenant:
-        raise broken(run, position, f"the record says it is of tenant {found.tenant!r}, not of {tenant!r}")
+        raise broken(
+            run, position, f"the record says it is of tenant {found.tenant!r:.300}, not of {tenant!r}"
+        )
     return found
 
 
-def _unknown(run: str, position: int, name: str, version: int) -> UnknownEventName:
+def _unknown(run: str, position: int, name: str, version: int) -> StoreError:
     """Say which version was found and which is the newest this program reads."""
+    if not 0 <= version <= MAX_INTEGER:
+        return undecodable(run, position, f"{version} is no version number")
     newest = NEWEST.get(name)
     if newest is None:
         reads = "this program does not know the event"
     else:
         reads = f"this program reads that event up to version {newest}"
     return UnknownEventName(
-        f"{run!r} at position {position} holds {name} version {version}; {reads}: upgrade intent-ledger",
+        f"{run!r} at position {position} holds {name:.200} version {version}; {reads}: upgrade intent-ledger",
         run=run,
         position=position,
         name=name,
@@ -125,7 +130,7 @@ def _read(record: bytes, hash: bytes, run: str, position: int) -> Record:
     except (KeyError, TypeError, ValueError) as error:
         raise undecodable(run, position, f"a field is missing or malformed: {error}") from None
     if stream != run or place != position:
-        raise broken(run, position, f"the record says it is {stream!r} at position {place}")
+        raise broken(run, position, f"the record says it is {stream!r:.300} at position {place}")
     return Record(owner, stream, place, hash, before, id, name, version, moment, who, *more, event)
 
 

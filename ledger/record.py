@@ -206,16 +206,22 @@ def same_content(one: bytes, other: bytes) -> bool:
     return all(left.get(field) == right.get(field) for field in ("name", "version", "data", "about"))
 
 
+_WORDS = 500
+"""Characters of what is said of a record: it may hold anything, and what is said stands in an event."""
+
+
 def broken(run: str, position: int, why: str) -> ChainBroken:
     """Build the error for a record that is not what was written."""
     return ChainBroken(
-        f"{run!r} is not what was written from position {position} on: {why}", run=run, position=position
+        f"{run!r} is not what was written from position {position} on: {why:.{_WORDS}}",
+        run=run,
+        position=position,
     )
 
 
 def undecodable(run: str | None, position: int | None, why: str) -> UndecodableRecord:
     """Build the error for whole bytes that cannot be read."""
-    return UndecodableRecord(f"{_place(run, position)}{why}", run=run, position=position)
+    return UndecodableRecord(f"{_place(run, position)}{why:.{_WORDS}}", run=run, position=position)
 
 
 def _place(run: str | None, position: int | None) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from ledger import Ledger, open_ledger
 from ledger.canonical import canonical_text
-from ledger.codec import encode
+from ledger.codec import decode, encode
 from ledger.errors import (
     ChainBroken,
     LedgerError,
@@ -16,7 +16,7 @@ from ledger.errors import (
     UndecodableRecord,
     UnknownEventName,
 )
-from ledger.events import GoalRevised, RunOpened
+from ledger.events import GoalRevised, RunOpened, RunRefused
 from ledger.record import Envelope, Row, digest
 from ledger.stores.base import Append, StreamAppend
 from ledger.values import Actor
@@ -94,6 +94,40 @@ def test_folding_says_where_an_event_has_no_place(ledger: Ledger) -> None:
     with pytest.raises(UndecodableRecord) as caught:
         ledger.contract("r")
     assert caught.value.data == {"run": "r", "position": 3}
+
+
+LONG = "x" * 200_000
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": LONG},
+        {LONG: 1},
+        {"run": LONG},
+        {"tenant": LONG},
+        {"data": {LONG: 1}},
+        {"at": LONG},
+        {"v": LONG},
+    ],
+    ids=lambda changes: next(iter(changes))[:10],
+)
+def test_what_is_said_of_it_fits_into_an_event(ledger: Ledger, changes: dict[str, Any]) -> None:
+    """A refusal is recorded elsewhere, so that a hostile record must not make it too long for that."""
+    followed_by(ledger, with_fields(**changes))
+    with pytest.raises(LedgerError) as caught:
+        ledger.contract("r")
+    assert RunRefused(code=caught.value.code, run="r", what=str(caught.value))
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("version", [-1, 2**53, -(10**400)])
+def test_a_number_that_no_version_has_is_undecodable(ledger: Ledger, version: int) -> None:
+    last = encode(GOAL, Envelope("default", "r", 3, bytes(32), "e", NOON, Actor(KIM)))
+    record = last.record.replace(b'"version":1}', b'"version":%d}' % version)
+    with pytest.raises(UndecodableRecord) as caught:
+        decode(record, digest(record), run="r", position=3)
+    assert (caught.value.run, caught.value.position) == ("r", 3)
 
 
 @pytest.mark.parametrize("why", ["a newer format", "a version to come", "an event nobody knows"])

@@ -135,15 +135,15 @@ def _itself(contract: Contract) -> Iterator[tuple[str, Contract]]:
 
 
 def _only(*fields: str) -> Callable[[Value], JsonValue]:
-    """Write some fields of a value, without those that are None."""
+    """Write some fields of a value, without those that are as they are where nobody says otherwise."""
     wanted = set(fields)
-    return lambda value: value.model_dump(mode="json", include=wanted, exclude_none=True)
+    return lambda value: value.model_dump(mode="json", include=wanted, exclude_defaults=True)
 
 
 def _but(*fields: str) -> Callable[[Value], JsonValue]:
-    """Write all fields of a value but some, and without those that are None."""
+    """Write the other fields of a value, likewise."""
     unwanted = set(fields)
-    return lambda value: value.model_dump(mode="json", exclude=unwanted, exclude_none=True)
+    return lambda value: value.model_dump(mode="json", exclude=unwanted, exclude_defaults=True)
 
 
 def _plain(value: JsonValue) -> JsonValue:
@@ -157,7 +157,8 @@ def _assumption(item: Assumption) -> JsonValue:
         for name, refutation in (("refuted", item.refuted), ("refuted_again", item.refuted_again))
         if refutation is not None
     }
-    return {"rests_on": list(item.rests_on), "text": item.text, **evidence}
+    said = item.model_dump(mode="json", include={"rests_on", "text"}, exclude_defaults=True)
+    return said | evidence
 
 
 def _approval(item: Approval) -> JsonValue:

@@ -27,7 +27,7 @@ class Difference(Value):
     id: Id | None = None
     """None: a run has one of it, as a goal or a cursor."""
     new: JsonValue = None
-    """What it is, in the fields that are compared; None where it was removed."""
+    """What it is, in the fields that are compared, without defaults; None where it was removed."""
     nth: Position = 1
     """Which of several steps of this name it is, as an imported plan may have them."""
     old: JsonValue = None

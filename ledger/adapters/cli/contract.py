@@ -44,12 +44,12 @@ def contract(
     from ledger.adapters.cli.screen import Screen
     from ledger.stores.stamps import system_clock
 
-    moment = None if at is None else _moment(at)
+    asked = None if at is None else moment(at)
     screen = Screen(as_json=as_json)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
-        found = opened.contract(run, at=moment)
+        found = opened.contract(run, at=asked)
     # What only time changes (overdue, lapsed) is judged by the moment that was asked about.
-    now = moment if isinstance(moment, datetime) else system_clock() if moment is None else found.at
+    now = asked if isinstance(asked, datetime) else system_clock() if asked is None else found.at
     if prompt:
         text = found.to_prompt(now)
         if as_json:
@@ -62,8 +62,8 @@ def contract(
         show(found, now, screen)
 
 
-def _moment(at: str) -> int | datetime:
-    """Read a position or a time."""
+def moment(at: str, option: str = "--at") -> int | datetime:
+    """Read a position or a time, as an option takes it."""
     from ledger.values import utc
 
     if at.isdecimal() and at.isascii():
@@ -73,5 +73,5 @@ def _moment(at: str) -> int | datetime:
     except (ValueError, OverflowError):
         raise typer.BadParameter(
             f"{at!r} is neither a position nor a time with a zone, as in 2026-01-31T09:15:00Z",
-            param_hint="--at",
+            param_hint=option,
         ) from None

@@ -74,6 +74,11 @@ def event_words(event: Event, contents: Mapping[str, Any], *, brief: bool) -> Wo
     return Words(headline, rest)
 
 
+def value_words(value: Any) -> str:
+    """Put a JSON value into words, whole and on one line."""
+    return _value(value, {}, brief=False)
+
+
 def _value(value: Any, contents: Mapping[str, Any], brief: bool) -> str:
     most = _MOST if brief else None
     if isinstance(value, bool):

@@ -21,6 +21,8 @@ COMMANDS = (
     ("log", HOSTILE_ID),
     ("log", "--source", "policy:x"),
     ("log", f"{HOSTILE_ID}-nobody"),
+    ("diff", HOSTILE_ID),
+    ("diff", HOSTILE_ID, "--at", "99"),
     ("effects",),
     ("effects", HOSTILE_ID, "--all"),
     ("effect", HOSTILE_KEY),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ledger.commands import InvalidateObservation, RecordObservation
 from ledger.events import ObservationInvalidated, ObservationRecorded
 from ledger.record import Record
@@ -9,13 +11,16 @@ from ledger.run.contract import WINDOW, Contract, Observation, states
 from ledger.run.decision import Decision, Given, admitted, not_open, stands_at, stated
 from ledger.run.fold import Changes, brief, placed, replaced, without
 
+MAX_ARGS_LENGTH = 16 * 1024
+"""Characters of the longest arguments that a contract holds of an observation, so that it stays small."""
+
 
 def recorded(contract: Contract, event: ObservationRecorded, record: Record) -> Changes:
     """The observation is the latest under its key, unless a newer one is known."""
     old = find(contract, event.key)
     if old is not None and _seen_before(event, old):
         return {}
-    view = placed(Observation, event, record, invalidated=None, invalidated_at=None, value=brief(event.value))
+    view = placed(Observation, event, record, invalidated=None, invalidated_at=None, **_kept(event))
     kept = contract.observations if old is None else without(contract.observations, old)
     return {"observations": (*kept, view)}
 
@@ -27,6 +32,18 @@ def invalidated(contract: Contract, event: ObservationInvalidated, record: Recor
         return {}
     new = old.with_fields({"invalidated": event.reason, "invalidated_at": record.position})
     return {"observations": replaced(contract.observations, old, new)}
+
+
+def _kept(event: ObservationRecorded) -> dict[str, Any]:
+    """Return the parts of an observation that a contract holds shorter than the record does.
+
+    Arguments are kept as they are or not at all: a digest of them could not be asked with.
+    """
+    args = event.args
+    return {
+        "args": args if args is None or len(args) <= MAX_ARGS_LENGTH else None,
+        "value": brief(event.value),
+    }
 
 
 def find(contract: Contract, key: str) -> Observation | None:
@@ -43,8 +60,8 @@ def _seen_before(event: ObservationRecorded, old: Observation) -> bool:
 def record(contract: Contract, command: RecordObservation, given: Given) -> Decision:
     """Told twice it is one observation, also when a newer one was told between."""
     event = stated(ObservationRecorded, command)
-    old = find(contract, command.key)
-    if old is not None and states(old, event.with_fields({"value": brief(event.value)})):
+    old, kept = find(contract, command.key), _kept(event)
+    if old is not None and kept["args"] == event.args and states(old, event.with_fields(kept)):
         return stands_at(old.position)
     for prior in given.prior:
         if prior.event == event:

@@ -10,7 +10,7 @@ import pytest
 from ledger import events as e
 from ledger.commands import InvalidateObservation, RecordObservation
 from ledger.run.contract import WINDOW, Contract
-from ledger.run.observations import to_look_up
+from ledger.run.observations import MAX_ARGS_LENGTH, to_look_up
 from ledger.testing import START, History, given
 from ledger.values import Payload, Step
 from tests.run import examples as x
@@ -25,6 +25,7 @@ def keys(history: History[Contract | None]) -> list[str]:
 
 def test_what_was_seen_is_recorded_with_all_that_was_said_of_it() -> None:
     command = RecordObservation(
+        args='{"shelf":3}',
         args_digest="a" * 64,
         cost={"EUR": Decimal(1)},
         fresh_for=60,
@@ -39,11 +40,27 @@ def test_what_was_seen_is_recorded_with_all_that_was_said_of_it() -> None:
     fields = {name: getattr(command, name) for name in RecordObservation.model_fields if name != "about"}
     (seen,) = given(x.opened()).when(command).then(e.ObservationRecorded(**fields)).contract.observations
     assert (seen.position, seen.value, seen.witnessed) == (2, x.ANSWER, True)
+    assert seen.args == '{"shelf":3}'
     assert seen.stale_at == START + timedelta(seconds=60)
 
 
 def test_told_twice_it_is_one_observation() -> None:
     given(x.opened(), x.observed()).when(RECORD).then_stands_at(2)
+
+
+def test_of_arguments_that_are_too_long_the_contract_holds_none() -> None:
+    fits, long = ('"' + "x" * (MAX_ARGS_LENGTH - less) + '"' for less in (2, 1))
+    told = given(x.opened(), x.observed("a", args=fits), x.observed("b", args=long)).contract
+    assert [seen.args for seen in told.observations] == [fits, None]
+
+
+def test_told_twice_with_arguments_that_are_too_long_it_is_one_and_with_others_another() -> None:
+    long, other = ('"' + letter * MAX_ARGS_LENGTH + '"' for letter in "xy")
+    told = given(x.opened(), x.observed(args=long))
+    again, another = (RECORD.model_copy(update={"args": args}) for args in (long, other))
+    assert to_look_up(told.contract, again)
+    told.when(again, prior=told.records[-1:]).then_stands_at(2)
+    told.when(another, prior=told.records[-1:]).then(x.observed(args=other))
 
 
 def test_seen_again_later_it_is_another_one_in_the_place_of_the_first() -> None:

@@ -14,14 +14,19 @@ if TYPE_CHECKING:
     from ledger.application.source_listing import Line, SourceListing
     from ledger.run.sources import SourceState
 
-ABOUT = """Publish constraints where runs take them from, withdraw them, and see who relies on them.
+ABOUT = """Publish and withdraw constraints; see who relies on them.
 
 A source is what a constraint comes from, KIND:NAME: policy:refunds, contract:acme. What it says is published
 a revision at a time; a withdrawal is one event, which every run that relies on it meets at its next act or
-when it is resumed.
+when it is resumed. Each command takes --json.
+
+\b
+Examples:
+  intent-ledger sources publish policy.md --source policy:refunds --dry-run
+  intent-ledger sources list --json
 """
 
-HELP_LIST = """List sources: their revision, how much they say, who owns them, how many runs follow them.
+HELP_LIST = """List sources, and how many runs follow them.
 
 RUNS counts those that hold a constraint from the source and have not ended. It loads the contract of every
 run. A run that cannot be read is named and not counted; the exit code is then 1, or 3 where it is newer than
@@ -33,7 +38,9 @@ Examples:
   intent-ledger sources list --json
 """
 
-HELP_SHOW = """Show what a source says now, and what it withdrew: who, when and why.
+HELP_SHOW = """Show what a source says now, and what it withdrew.
+
+A withdrawal is shown with who made it, when and why.
 
 \b
 Examples:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
     from ledger.application.source_listing import Affected, Reliance
 
-HELP = """List the runs that hold a constraint from SOURCE, open ones first.
+HELP = """List the runs that rely on a source, open ones first.
 
-Each with the revision it accepted and what the source says now: unchanged, reworded or withdrawn, or
+Those are the runs that hold a constraint from SOURCE. Each with the revision it accepted and what the source says now: unchanged, reworded or withdrawn, or
 unpublished where the source never said it under this id. `reworded, seen` means that somebody has looked at
 the new words for this run and let its own stand. ID, as the source has it, asks for one constraint only.
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
@@ -58,7 +59,7 @@ def read_markdown(text: str, name: str) -> Found:
 def _entries(nodes: Sequence[Node], lines: Sequence[str]) -> Iterator[Entry]:
     heading = NO_HEADING
     lead = ""
-    for node, following in zip(nodes, [*nodes[1:], None], strict=True):
+    for node, following in zip_longest(nodes, nodes[1:]):
         if node.type == "heading":
             heading = slug(_plain(node)) or NO_HEADING
         elif node.type == "paragraph":

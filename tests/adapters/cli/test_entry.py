@@ -39,6 +39,7 @@ VERBS = (
     "schema",
     "migrate",
     "doctor",
+    "sources",
 )
 READERS = (
     ("runs",),
@@ -52,6 +53,10 @@ READERS = (
     ("reconcile",),
     ("settle", "5" * 64, "--happened", "--evidence", "seen", "--by", "human:kim"),
     ("tools",),
+    ("sources", "list"),
+    ("sources", "show", "policy:refunds"),
+    ("sources", "affected", "policy:refunds"),
+    ("sources", "withdraw", "policy:refunds", "limit-100", "--by", "human:kim", "--reason", "old"),
     ("verify", "--all"),
     ("verify", "refund-17"),
     ("migrate",),

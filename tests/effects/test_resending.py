@@ -1,4 +1,4 @@
-"""What a killed worker left is sent again to find out: by who is killed too, by many at once, in a held run."""
+"""What a killed worker left is sent again to find out: by who is killed too, by many, in a held run."""
 
 from __future__ import annotations
 

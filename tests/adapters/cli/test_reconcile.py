@@ -46,10 +46,14 @@ def refund(order: int): ...
 """
 
 BOOK = """
-from ledger import tool
+from ledger import Outcome, current_effect, tool
 
-@tool(recovery="idempotent", dedupes_for=None)
-def book(seat: int): ...
+@tool(recovery="idempotent", dedupes_for=DEDUPES)
+ASYNCdef book(seat: int, times: int = 1):
+    print("the hall is asked")
+    if seat == 5:
+        raise ConnectionError("refused sk_live_abcdefghijklmnopqrstuvwx")
+    return Outcome({"seat": seat, "key": current_effect().key}, external_ref=f"seat-{seat}")
 """
 
 BY_HAND = "it can be neither asked nor sent again: a person has to find out, and settle it"
@@ -104,7 +108,7 @@ def test_without_a_module_it_says_which_tools_are_needed(call: Call, acts: Path)
     answer = call("reconcile", "--ledger", acts)
     assert answer.code == 2
     assert answer.out.splitlines()[-1] == "5 effects: 5 not asked"
-    assert "their probes: refund (--tools)" in answer.err
+    assert "their tools: refund (--tools)" in answer.err
     assert call("reconcile", "--ledger", acts, "--json").document["needs"] == ["refund"]
     told = [line.rpartition(": ")[2] for line in answer.out.splitlines()[:5]]
     assert told[0] == "no module was named that declares 'refund' (--tools)"
@@ -124,21 +128,49 @@ def test_only_one_run_is_asked_about(call: Call, acts: Path, shop: Path) -> None
     )
 
 
-def test_what_the_outside_dedupes_needs_no_person_while_it_remembers(
-    call: Call, acts: Path, module: Module
-) -> None:
+def book(acts: Path, seat: int) -> str:
+    """Leave a booking in doubt, and return its key."""
     with open_ledger(acts, actor=AGENT) as ledger:
-        run = ledger.open_run("shop", "Order")
+        run = ledger.open_run("hall", "Book")
         with suppress(OutcomeUnknown):
-            run.perform("book", {"seat": 4}, refused, recovery="idempotent", dedupes_for=None)
-    tools = module("books", BOOK)
-    (answer,) = call("reconcile", "--run", "shop", "--tools", tools, "--ledger", acts, "--json").document[
-        "answers"
-    ]
-    assert answer["because"] == (
-        "'book' has no probe; send it again under its key: the outside answers with what it did"
+            run.perform("book", {"seat": seat}, refused, recovery="idempotent", dedupes_for=None)
+        return run.contract.effects[-1].key
+
+
+@pytest.mark.parametrize("kind", ["", "async "])
+def test_what_the_outside_dedupes_is_sent_again(call: Call, acts: Path, module: Module, kind: str) -> None:
+    key = book(acts, 4)
+    assert call("reconcile", "--run", "hall", "--ledger", acts, "--json").document["needs"] == ["book"]
+    tools = module("books", BOOK.replace("DEDUPES", "None").replace("ASYNC", kind))
+    answer = call("reconcile", "--run", "hall", "--tools", tools, "--ledger", acts)
+    assert (answer.code, answer.err) == (0, "the hall is asked\n")
+    words = r"redelivery \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: sent again under its key; the outside answered"
+    assert re.fullmatch(
+        rf"happened: book of run hall, key {key}: {words} and calls it seat-4", answer.out.splitlines()[0]
     )
-    assert call("reconcile", "--run", "shop", "--ledger", acts, "--json").document["needs"] == ["book"]
+    document = call("effect", key, "--run", "hall", "--ledger", acts, "--json").document
+    assert document["effect"]["result"] == {"json_text": f'{{"key":"{key}","seat":4}}'}
+    assert call("reconcile", "--run", "hall", "--ledger", acts).code == 0
+
+
+def test_an_error_of_what_is_sent_again_leaves_it_unknown(call: Call, acts: Path, module: Module) -> None:
+    book(acts, 5)
+    tools = module("books", BOOK.replace("DEDUPES", "None").replace("ASYNC", ""))
+    answer = call("reconcile", "--run", "hall", "--tools", tools, "--ledger", acts)
+    assert answer.code == 2
+    assert answer.out.startswith("still unknown: book of run hall, key ")
+    raised = "sent again under its key; it raised: ConnectionError: refused [redacted:stripe-key]"
+    assert answer.out.splitlines()[0].endswith(raised)
+    assert LEAK.encode() not in acts.read_bytes()
+
+
+def test_what_the_outside_may_have_forgotten_is_for_a_person(call: Call, acts: Path, module: Module) -> None:
+    book(acts, 4)
+    tools = module("books", BOOK.replace("DEDUPES", "0").replace("ASYNC", ""))
+    answer = call("reconcile", "--run", "hall", "--tools", tools, "--ledger", acts)
+    assert (answer.code, answer.err.count("the hall is asked")) == (2, 0)
+    forgotten = "the outside may have forgotten its key: a person has to find out, and settle it"
+    assert answer.out.splitlines()[0].endswith(forgotten)
 
 
 def test_behind_a_run_that_was_altered_the_others_are_asked_about(

@@ -16,6 +16,7 @@ from ledger.errors import (
     UnknownEventName,
 )
 
+_MOST = 10_000
 _NAMES = 200
 
 
@@ -51,6 +52,24 @@ def list_runs(ledger: Ledger, **fields: Any) -> Listing:
         return Listing(ledger.runs(**fields))
     except (IntegrityError, UndecodableRecord, UnknownEventName):
         return _one_by_one(ledger, RunQuery(**fields))
+
+
+def list_all_runs(ledger: Ledger, **fields: Any) -> Listing:
+    """List all runs that match, not a page of them, as `list_runs` does.
+
+    Raises:
+        InvalidInput: a field is unknown or malformed.
+    """
+    found: list[RunSummary] = []
+    unread: list[Unread] = []
+    after = fields.pop("after", None)
+    while True:
+        page, faults = list_runs(ledger, **fields, after=after, limit=_MOST)
+        found += page.runs
+        unread += faults
+        if page.next is None:
+            return Listing(Page(tuple(found), None), tuple(unread))
+        after = page.next
 
 
 def _one_by_one(ledger: Ledger, query: RunQuery) -> Listing:

@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from ledger.run.contract import Contract
-from ledger.values import Count, Id, Instant, Labels, Party, RunId, Value
+from ledger.run.standing import Hold
+from ledger.values import Count, Id, Instant, Labels, Party, RunId, Value, Verdict
 
 
 class RunQuery(Value):
@@ -15,6 +16,10 @@ class RunQuery(Value):
 
     after: RunId | None = None
     """List runs whose id comes after this one, in byte order: `Page.next` of the page before."""
+    alive_before: Instant | None = None
+    """Runs whose program gave its last sign of life at this moment, or earlier."""
+    held_before: Instant | None = None
+    """Runs that are held, and were since this moment or longer."""
     labels: Labels | None = None
     """Labels the run must all have, with these values."""
     limit: int = Field(default=100, ge=1, le=10_000)
@@ -24,14 +29,19 @@ class RunQuery(Value):
     """What the id begins with."""
     status: Literal["closed", "held", "open", "suspended"] | None = None
     thread: Id | None = None
+    verdict: Verdict | None = None
+    """Runs that are held with this verdict."""
 
     def matches(self, contract: Contract) -> bool:
         """Tell whether a run is one of those asked for."""
-        labels = contract.labels or {}
+        labels, held = contract.labels or {}, hold_of(contract)
         return (
             (self.status is None or self.status == contract.status)
             and (self.owner is None or self.owner == contract.owner)
             and (self.thread is None or self.thread == contract.thread)
+            and (self.alive_before is None or contract.alive.at <= self.alive_before)
+            and (self.held_before is None or (held is not None and held.at <= self.held_before))
+            and (self.verdict is None or (held is not None and held.verdict == self.verdict))
             and all(labels.get(key) == value for key, value in (self.labels or {}).items())
         )
 
@@ -39,11 +49,15 @@ class RunQuery(Value):
 class RunSummary(Value):
     """A run in a list."""
 
+    alive_at: Instant
+    """When its program gave its last sign of life."""
     at: Instant
     """Time of its last event."""
     constraints: Count
     """In force."""
     goal: str
+    held_at: Instant | None = None
+    """When the gate said the verdict that holds it; None: it is not held."""
     incarnation: Count
     labels: Labels | None = None
     obligations: Count
@@ -51,30 +65,48 @@ class RunSummary(Value):
     opened_at: Instant
     owner: Party | None = None
     position: Count
+    reasons: Count = 0
+    """Of the verdict that holds it."""
     run: RunId
     status: str
+    suspended_cause: Id | None = None
+    """Why it is suspended: `asked`, or the limit that it reached; None: it is not suspended."""
     thread: Id | None = None
     unsettled: Count
     """Effects."""
+    verdict: Verdict | None = None
+    """What holds it."""
 
     @classmethod
     def of(cls, contract: Contract) -> RunSummary:
         """Summarise a contract."""
+        held = hold_of(contract)
+        waits = None if contract.closed is not None else contract.suspended
         return cls(
+            alive_at=contract.alive.at,
             at=contract.at,
             constraints=len(contract.constraints),
             goal=contract.goal.text,
+            held_at=None if held is None else held.at,
             incarnation=contract.incarnation,
             labels=contract.labels,
             obligations=len(contract.obligations),
             opened_at=contract.opened_at,
             owner=contract.owner,
             position=contract.position,
+            reasons=0 if held is None else len(held.reasons),
             run=contract.run,
             status=contract.status,
+            suspended_cause=None if waits is None else waits.cause,
             thread=contract.thread,
             unsettled=len(contract.effects),
+            verdict=None if held is None else held.verdict,
         )
+
+
+def hold_of(contract: Contract) -> Hold | None:
+    """Return what holds a run; a closed one is held by nothing any more."""
+    return None if contract.closed is not None else contract.held
 
 
 class Page(NamedTuple):

@@ -8,21 +8,29 @@ import typer
 
 from ledger.adapters.cli import (
     brief,
+    cancel,
     contract,
     demo,
     diff,
+    do,
     doctor,
     effect,
     effects,
+    fork,
     importing,
     log,
     migrate,
     reconcile,
+    remedies,
     replay,
+    restart,
+    resume,
+    revisions,
     runs,
     schema,
     settle,
     sources,
+    suspend,
     tools,
     verify,
 )
@@ -40,6 +48,7 @@ Start here:
   intent-ledger runs                  which runs there are
   intent-ledger contract RUN          what is in force, and who said so
   intent-ledger log RUN               how it came to that
+  intent-ledger resume RUN            may it go on, and what clears each reason why not
   intent-ledger effects               what nobody knows whether it happened
   intent-ledger verify --all          is the record what was written?
 
@@ -51,8 +60,9 @@ Exit codes:
     0  fine; verify: sound
     1  bad news: altered, refused in part, contradicted, or a setting breaks a
        promise
-    2  verify: cannot tell; reconcile, replay, settle: still not known
+    2  verify: cannot tell; reconcile, replay, settle, cancel: still not known
     3  could not run: no such ledger or run, busy, newer
+   10  resume: replan   11 reconcile   12 reapprove   13 restart   14 refuse
    64  the command line or a setting is malformed
 """
 
@@ -71,12 +81,25 @@ def command() -> Any:
     app.command("contract", help=contract.HELP)(contract.contract)
     app.command("brief", help=brief.HELP)(brief.brief)
     app.command("log", help=log.HELP)(log.log)
-    app.command("diff", help=diff.HELP)(diff.diff)
+    app.command(
+        "diff", help=diff.HELP, short_help="Show what differs between two runs, or two times of one."
+    )(diff.diff)
+    app.command("resume", help=resume.HELP)(resume.resume)
+    app.command("suspend", help=suspend.HELP)(suspend.suspend)
+    app.command("cancel", help=cancel.HELP)(cancel.cancel)
+    app.command("restart", help=restart.HELP)(restart.restart)
+    app.command("fork", help=fork.HELP)(fork.fork)
+    app.command("accept", help=revisions.HELP_ACCEPT)(revisions.accept)
+    app.command("acknowledge", help=revisions.HELP_ACKNOWLEDGE)(revisions.acknowledge)
+    remedies.add_to(app)
+    do.add_to(app)
     app.command("effects", help=effects.HELP)(effects.effects)
     app.command("effect", help=effect.HELP)(effect.effect)
     app.command("reconcile", help=reconcile.HELP)(reconcile.reconcile)
     app.command("settle", help=settle.HELP)(settle.settle)
-    app.command("tools", help=tools.HELP)(tools.tools)
+    app.command(
+        "tools", help=tools.HELP, short_help="Say of each tool: may it be done again? how would we know?"
+    )(tools.tools)
     sources.add_to(app)
     app.command("replay", help=replay.HELP)(replay.replay)
     app.command("verify", help=verify.HELP)(verify.verify)

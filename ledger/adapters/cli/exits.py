@@ -14,10 +14,21 @@ class Exit(IntEnum):
     """It ran, and the answer is bad: a record that is not what was written, a transcript that was refused,
     reports about an act that contradict each other, a setting that breaks a promise."""
     CANNOT_TELL = 2
-    """`verify`: neither sound nor altered can be shown; `reconcile`, `settle`: what became of an act is still
-    not known."""
+    """`verify`: neither sound nor altered can be shown; `reconcile`, `settle`, `cancel`: what became of
+    an act is still not known."""
     COULD_NOT_RUN = 3
     """The question was not answered: no such ledger or run, a busy or newer database, an unreadable file."""
+    REPLAN = 10
+    """`resume`: not yet, for what is known or meant to be done has to be looked at again. This and the four
+    below are the verdicts of the gate, the strictest last; `continue` is FINE."""
+    RECONCILE = 11
+    """`resume`: not yet, for what happened outside has to be found out, or the run is at work elsewhere."""
+    REAPPROVE = 12
+    """`resume`: not yet, for who may act has to be said anew."""
+    RESTART = 13
+    """`resume`: not this run, but a successor of it."""
+    REFUSE = 14
+    """`resume`: the run cannot be read."""
     USAGE = 64
     """The command line or a setting is malformed. (2, as other tools have it, is taken.)"""
     DEFECT = 70

@@ -20,7 +20,7 @@ HELP = """Show what happened in a run, and who wrote it.
 
 The name on the first line is who wrote the event; "by" and "asserted by" below it are who is said to have
 done it. Each record is checked against its hash and the one before it. With --source RUN is the id of a
-source, and its stream is shown.
+source, and its stream is shown; '$ledger' is the stream of the ledger itself: which runs could not be read.
 
 With --json: JSON Lines, one record a line, with its hash and its global position (a string).
 
@@ -33,6 +33,8 @@ Examples:
 """
 
 _PAGE = 100
+OWN = "$ledger"
+"""How the tenant's own stream is named here."""
 
 
 def log(
@@ -58,7 +60,9 @@ def log(
 
     screen = Screen(as_json=as_json)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
-        if source:
+        if run == OWN and not source:
+            records = _bounded(own_records(opened, after), upto, limit)
+        elif source:
             records = _bounded(opened.log_source(run, after=after), upto, limit)
         else:
             records = opened.log(run, after=after, upto=upto, limit=limit)
@@ -74,6 +78,15 @@ def log(
             shown = True
         if not shown:
             screen.note("no event in this range")
+
+
+def own_records(opened: Ledger, after: int) -> Iterator[Record]:
+    """Yield what the ledger had to say where it could not be said in a run."""
+    from ledger.application.ledger import edge_of
+    from ledger.application.own_stream import STREAM
+    from ledger.application.reading import records_of
+
+    return records_of(edge_of(opened), STREAM, after=after)
 
 
 def _bounded(records: Iterator[Record], upto: int | None, limit: int | None) -> Iterator[Record]:

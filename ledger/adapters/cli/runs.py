@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,23 +12,32 @@ from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ledger.adapters.cli.screen import Screen
-    from ledger.application.listing import Unread
-    from ledger.application.query import Page, RunSummary
+    from ledger.application.ledger import Ledger
+    from ledger.application.listing import Listing, Unread
+    from ledger.application.query import Page
 
 HELP = """List runs: their status, what they owe, their goal.
 
 Every filter that is given must match. Runs come by id, a page at a time; the next page begins --after the
 last id of this one (with --json: `next`). A run whose record is not what was written is named, whatever was
-asked for, and the others are listed; the exit code is then 1. Sources are no runs: `import` names those it
-publishes, `contract RUN` those a run accepted something from.
+asked for, and the others are listed; the exit code is then 1. Sources are no runs: `sources list` names them.
+
+--held lists what the gate holds, with its verdict, how long, and for how many reasons (`resume RUN` tells
+them with their ways out); --quiet-for what is open and of whose program nothing was heard for so long. Both
+come oldest first, at most --limit of them. A SPAN is 90s, 15m, 2h, 3d, 1w.
 
 \b
 Examples:
   intent-ledger runs
   intent-ledger runs --status suspended --label team=refunds
-  intent-ledger runs --prefix airline- --json
+  intent-ledger runs --held --verdict reapprove --older-than 2h
+  intent-ledger runs --quiet-for 15m --json
 """
+
+VerdictName = Literal["replan", "reconcile", "reapprove", "restart", "refuse"]
 
 
 def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
@@ -39,7 +48,19 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
             "--status", metavar="STATUS", help="open, suspended, held or closed.", show_default=False
         ),
     ] = None,
-    held: Annotated[bool, typer.Option("--held", help="Same as --status held.")] = False,
+    held: Annotated[bool, typer.Option("--held", help="What the gate holds, longest first.")] = False,
+    verdict: Annotated[
+        VerdictName | None,
+        typer.Option("--verdict", help="Held with this verdict.", show_default=False),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="SPAN", help="Held for so long.", show_default=False),
+    ] = None,
+    quiet_for: Annotated[
+        str | None,
+        typer.Option("--quiet-for", metavar="SPAN", help="Open, without a sign of life.", show_default=False),
+    ] = None,
     owner: Annotated[
         str | None,
         typer.Option("--owner", metavar="KIND:NAME", help="Runs of this owner.", show_default=False),
@@ -69,28 +90,85 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     from ledger.adapters.cli.screen import Screen
     from ledger.application.listing import list_runs
 
-    if held and status not in {None, "held"}:
-        raise typer.BadParameter(f"--held and --status {status} exclude each other")
     query: dict[str, Any] = {
-        "status": "held" if held else status,
         "owner": owner,
         "thread": thread,
         "labels": _labels(label or []) or None,
         "prefix": prefix or "",
-        "after": after,
         "limit": limit,
     }
+    of_the_held = held or verdict is not None or older_than is not None
+    order = _order(status, after, of_the_held=of_the_held, quiet=quiet_for is not None)
     screen = Screen(as_json=as_json)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
-        page, unread = list_runs(opened, **query)
+        now = _now(opened)
+        if order is None:
+            listed, left_out = list_runs(opened, **query, status=status, after=after), 0
+        else:
+            query["status"] = "held" if of_the_held else "open"
+            query["verdict"] = verdict
+            query["held_before"] = _ago(older_than, now, "--older-than")
+            query["alive_before"] = _ago(quiet_for, now, "--quiet-for")
+            listed, left_out = _oldest_first(opened, query, order)
+    page, unread = listed
     if as_json:
         found = [run.model_dump(mode="json", exclude_none=True) for run in page.runs]
-        screen.document({"runs": found, "unread": [fault(one) for one in unread], "next": page.next})
+        document = {"runs": found, "unread": [fault(one) for one in unread], "next": page.next}
+        screen.document(document if order is None else {**document, "left_out": left_out})
     else:
-        filtered = any(value for key, value in query.items() if key != "limit")
-        _show(screen, page, unread, filtered=filtered)
+        asked = {**query, "status": status, "after": after}
+        filtered = order is not None or any(value for key, value in asked.items() if key != "limit")
+        _show(screen, page, unread, now, filtered=filtered, order=order)
+        if left_out:
+            screen.note(f"{left_out:,} more: --limit {left_out + limit}")
     if unread:
         raise typer.Exit(exit_of(unread))
+
+
+Order = Literal["alive_at", "held_at"]
+
+
+def _order(status: str | None, after: str | None, *, of_the_held: bool, quiet: bool) -> Order | None:
+    """Return by which moment runs are sorted; None: by id, a page at a time."""
+    if not of_the_held and not quiet:
+        return None
+    if of_the_held and quiet:
+        raise typer.BadParameter("--quiet-for is about open runs, --held about those that are held")
+    only = "held" if of_the_held else "open"
+    named = "--held" if of_the_held else "--quiet-for"
+    if status not in {None, only}:
+        raise typer.BadParameter(f"{named} and --status {status} exclude each other")
+    if after is not None:
+        raise typer.BadParameter(f"{named} lists the oldest first, so --after an id says nothing")
+    return "held_at" if of_the_held else "alive_at"
+
+
+def _now(opened: Ledger) -> datetime:
+    from ledger.application.ledger import edge_of
+
+    return edge_of(opened).now()
+
+
+def _ago(span: str | None, now: datetime, option: str) -> datetime | None:
+    from ledger.adapters.cli.spans import read_span
+
+    if span is None:
+        return None
+    try:
+        return now - read_span(span, option=option)
+    except OverflowError:
+        raise typer.BadParameter(f"{span!r} is longer ago than any calendar", param_hint=option) from None
+
+
+def _oldest_first(opened: Ledger, query: dict[str, Any], order: Order) -> tuple[Listing, int]:
+    """List all that match, cut to the limit, and tell how many are left out."""
+    from ledger.application.listing import Listing, list_all_runs
+    from ledger.application.query import Page, RunQuery
+
+    limit = RunQuery(**query).limit
+    page, unread = list_all_runs(opened, **{key: query[key] for key in query if key != "limit"})
+    found = sorted(page.runs, key=lambda run: (getattr(run, order), run.run))
+    return Listing(Page(tuple(found[:limit]), None), unread), max(0, len(found) - limit)
 
 
 def exit_of(unread: Iterable[Unread]) -> Exit:
@@ -128,59 +206,25 @@ def show_unread(screen: Screen, unread: Iterable[Unread]) -> None:
         screen.entry(f"{quoted(one.run)}: {status}: {one.error}", hang=2)
 
 
-def _show(screen: Screen, page: Page, unread: Sequence[Unread], *, filtered: bool) -> None:
+def _show(
+    screen: Screen,
+    page: Page,
+    unread: Sequence[Unread],
+    now: datetime,
+    *,
+    filtered: bool,
+    order: Order | None,
+) -> None:
+    from ledger.adapters.cli.runs_view import entry, table
+
     show_unread(screen, unread)
     if not page.runs and not unread:
         screen.note("no run matches" if filtered else "this tenant has no runs yet")
         return
     if screen.narrow:
         for run in page.runs:
-            _entry(screen, run)
+            entry(screen, run, now)
     elif page.runs:
-        _table(screen, page.runs)
+        table(screen, page.runs, now, order)
     if page.next is not None:
         screen.note(f"more: intent-ledger runs --after {shlex.quote(page.next)} (with the same filters)")
-
-
-def _entry(screen: Screen, run: RunSummary) -> None:
-    from ledger.adapters.cli.visible import one_line
-    from ledger.adapters.cli.words import counted, quoted, when
-
-    parts = [run.status, counted(run.position, "event"), f"last {when(run.at)}"]
-    if run.obligations:
-        parts.append(f"{run.obligations:,} owed")
-    if run.unsettled:
-        parts.append(f"{run.unsettled:,} unsettled")
-    screen.entry(quoted(run.run), style="bold")
-    screen.entry(", ".join(parts), indent=2, hang=2)
-    screen.entry(one_line(run.goal, most=150), indent=2, hang=2, style="dim")
-
-
-def _table(screen: Screen, runs: Iterable[RunSummary]) -> None:
-    from ledger.adapters.cli.screen import Column
-    from ledger.adapters.cli.visible import one_line
-    from ledger.adapters.cli.words import quoted, when
-
-    screen.table(
-        [
-            Column("RUN"),
-            Column("STATUS"),
-            Column("EVENTS", right=True),
-            Column("LAST EVENT"),
-            Column("OWED", right=True),
-            Column("UNSETTLED", right=True),
-            Column("GOAL"),
-        ],
-        [
-            (
-                quoted(run.run),
-                run.status,
-                str(run.position),
-                when(run.at),
-                str(run.obligations or "-"),
-                str(run.unsettled or "-"),
-                one_line(run.goal, most=120),
-            )
-            for run in runs
-        ],
-    )

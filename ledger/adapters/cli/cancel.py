@@ -1,0 +1,98 @@
+"""`cancel`: end a run that is not wanted any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from ledger.adapters.cli.exits import Exit
+from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.saying import ByOption, ReasonOption, RunArgument, refusals_in_words
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.settling import Unsettled
+    from ledger.application.statements import Stated
+    from ledger.run.contract import Contract
+
+HELP = """End a run that is not wanted any more, whatever is open.
+
+An act that was on its way is not undone by that, and was not "never started": nobody knows whether it
+happens. Each is listed, with its key and how one finds out; its outcome is admitted also after the end. What
+the run still owed is listed, too.
+
+\b
+Exit codes: 0 cancelled; 2 cancelled, and what became of an act is not known;
+3 could not run.
+Examples:
+  intent-ledger cancel refund-17 --reason "paid by hand" --by human:kim
+  intent-ledger cancel refund-17 --reason "paid by hand" --json
+"""
+
+
+def cancel(
+    context: typer.Context,
+    run: RunArgument,
+    reason: ReasonOption,
+    by: ByOption = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Cancel a run."""
+    from ledger.adapters.cli.effect_view import facts
+    from ledger.adapters.cli.log import as_json_object
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.effect_listing import lease_now
+
+    screen = Screen(as_json=as_json)
+    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    with open_for_reading(settings) as opened, refusals_in_words():
+        stated = opened.run(run).close("cancelled", reason=reason, by=by)
+        contract = opened.contract(run)
+        open_effects = opened.effects(run)
+        now = lease_now(opened)
+    if as_json:
+        screen.document(
+            {
+                "run": run,
+                "position": stated.position,
+                "repeated": stated.repeated,
+                "status": contract.status,
+                "in_doubt": len(open_effects),
+                "effects": [facts(one, now) for one in open_effects],
+                "owed": [owed.model_dump(mode="json", exclude_none=True) for owed in contract.obligations],
+                "events": [as_json_object(record) for record in stated.records],
+            }
+        )
+    else:
+        _show(screen, stated, contract, open_effects, now)
+    raise typer.Exit(Exit.CANNOT_TELL if open_effects else Exit.FINE)
+
+
+def _show(
+    screen: Screen, stated: Stated, contract: Contract, effects: Sequence[Unsettled], now: datetime
+) -> None:
+    from ledger.adapters.cli.effect_view import show_one
+    from ledger.adapters.cli.ways_out import settle_by_hand
+    from ledger.adapters.cli.words import counted, quoted, when
+
+    before = "was cancelled already" if stated.repeated else "is cancelled"
+    screen.line(f"Run {quoted(contract.run)} {before}, position {stated.position}", style="bold")
+    if effects:
+        screen.title(f"Nobody knows what became of {counted(len(effects), 'act')}")
+        for one in effects:
+            show_one(screen, one, now)
+            screen.command(settle_by_hand(one.effect.key, contract.run), indent=2)
+        screen.note("or ask the outside: intent-ledger reconcile --tools MODULE")
+    if contract.obligations:
+        screen.title("Still owed")
+        for owed in contract.obligations:
+            due = "" if owed.due is None else f", due {when(owed.due)}"
+            screen.entry(f"{quoted(owed.id)} to {quoted(owed.owed_to)}{due}: {owed.text}", indent=2, hang=2)

@@ -1,0 +1,157 @@
+"""The fields of a command as options, and what somebody typed there as values, both from its schema.
+
+Text stands as it is. What holds several values is given once for each. An object is one JSON object, or
+`KEY=VALUE` once for each of its members; a payload is any JSON value.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from ledger.adapters.schemas import command_schemas
+from ledger.canonical import canonical_text, invalid, load_text
+
+
+class Field(NamedTuple):
+    """A field of a command."""
+
+    name: str
+    shape: str
+    """`text`, `number`, `flag`, `list`, `objects`, `object` or `json`."""
+    required: bool
+    words: str
+    """What may be given, for its help."""
+
+    @property
+    def metavar(self) -> str | None:
+        """What stands for the value in the help."""
+        return {
+            "text": "TEXT",
+            "number": "N",
+            "flag": None,
+            "list": "TEXT",
+            "objects": "JSON",
+            "object": "KEY=VALUE|JSON",
+            "json": "JSON",
+        }[self.shape]
+
+
+@cache
+def _schemas() -> tuple[dict[str, Any], dict[str, Any]]:
+    document = command_schemas()
+    return {member["title"]: member for member in document["oneOf"]}, document["$defs"]
+
+
+def words_of(command: str) -> str:
+    """Return what a command is for."""
+    return str(_schemas()[0][command]["description"])
+
+
+@cache
+def fields_of(command: str) -> tuple[Field, ...]:
+    """List the fields of a command, those that are required first."""
+    members, definitions = _schemas()
+    schema = _resolved(members[command]["properties"]["data"], definitions)
+    required = set(schema.get("required", ()))
+    found = [
+        Field(name, _shape(part, definitions), name in required, _words(part, definitions))
+        for name, part in schema["properties"].items()
+    ]
+    return tuple(sorted(found, key=lambda field: not field.required))
+
+
+def _resolved(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Follow a reference; of something that may be absent take what it is where it is not."""
+    for part in schema.get("anyOf", ()):
+        if part.get("type") != "null":
+            return _resolved(part, definitions)
+    name = schema.get("$ref")
+    return schema if name is None else dict(definitions[name.rpartition("/")[2]])
+
+
+def _shape(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    found = _resolved(schema, definitions)
+    if "json_text" in found.get("properties", ()):
+        return "json"
+    kind = found.get("type")
+    if kind == "array":
+        inner = _resolved(found["items"], definitions)
+        return "objects" if inner.get("type") == "object" else "list"
+    return {"boolean": "flag", "integer": "number", "object": "object"}.get(str(kind), "text")
+
+
+def _words(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    found = _resolved(schema, definitions)
+    inner = _resolved(found["items"], definitions) if found.get("type") == "array" else found
+    said = [schema.get("description", "")]
+    if "enum" in inner:
+        said.append(f"One of {', '.join(map(str, inner['enum']))}.")
+    elif inner.get("type") == "object" and inner.get("properties"):
+        if "json_text" not in inner["properties"]:
+            said.append(f"Members: {', '.join(inner['properties'])}.")
+    elif inner.get("format") == "date-time":
+        said.append("A time with a zone.")
+    elif str(inner.get("pattern", "")).startswith("^[a-z]"):
+        said.append("KIND:NAME.")
+    if found.get("type") == "array":
+        said.append("Repeatable.")
+    return " ".join(filter(None, said))
+
+
+def parameter_of(field: Field, *, option: str, required: bool) -> inspect.Parameter:
+    """Describe a field as a parameter of a command line."""
+    words = typer.Option(option, metavar=field.metavar, help=field.words, show_default=False)
+    kind: Any = str
+    default: Any = inspect.Parameter.empty if required else None
+    if field.shape == "flag":
+        kind, default = bool, False
+    elif field.shape in {"list", "object", "objects"}:
+        kind = list[str]
+    if not required and field.shape != "flag":
+        kind = kind | None
+    return inspect.Parameter(
+        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, words]
+    )
+
+
+def value_of(field: Field, given: Any, *, option: str) -> Any:
+    """Read what was typed.
+
+    Raises:
+        InvalidInput: it is no JSON, or no pair, where that is needed.
+    """
+    if field.shape == "number":
+        return int(given) if given.isascii() and given.removeprefix("-").isdigit() else given
+    if field.shape == "json":
+        return {"json_text": canonical_text(load_text(given, path=option), path=option)}
+    if field.shape == "objects":
+        return [load_text(one, path=option) for one in given]
+    if field.shape == "object":
+        return read_object(given, option=option)
+    return given
+
+
+def read_object(given: Sequence[str], *, option: str) -> Mapping[str, Any]:
+    """Read one JSON object, or pairs `KEY=VALUE` that make one.
+
+    Raises:
+        InvalidInput: it is neither, or a key stands twice.
+    """
+    if len(given) == 1 and given[0].lstrip().startswith("{"):
+        found = load_text(given[0], path=option)
+        assert isinstance(found, dict)
+        return found
+    pairs: dict[str, str] = {}
+    for one in given:
+        key, equals, value = one.partition("=")
+        if not equals or not key:
+            raise invalid(option, f"{one!r:.80} is neither KEY=VALUE nor a JSON object")
+        if key in pairs:
+            raise invalid(option, f"{key} is given twice")
+        pairs[key] = value
+    return pairs

@@ -1,0 +1,131 @@
+"""`restart`: close a run that cannot be resumed, and open its successor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.saying import DeciderOption, ReasonOption, RunArgument, refusals_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ledger.adapters.cli.screen import Screen
+    from ledger.events import RunRestarted
+    from ledger.run.contract import Contract
+
+HELP = """Close a run that cannot go on, and open its successor.
+
+It is one append. The successor has the goal (or another one), the constraints that still hold, the
+assumptions, what is owed, each grant with what is left of it, and the effects whose outcome is open; what was
+done is found by its key, and not done again. What it was not given is listed with the reasons. It has no
+plan: it makes one anew. For people.
+
+\b
+Examples:
+  intent-ledger restart refund-17 --as refund-17b --by human:kim \\
+      --reason "the limit was withdrawn"
+  intent-ledger restart refund-17 --as refund-17b --by human:kim \\
+      --goal "Refund order 17 in vouchers" --reason "no cash any more" --json
+"""
+
+AsOption = Annotated[
+    str, typer.Option("--as", metavar="ID", help="Id of the run that is opened.", show_default=False)
+]
+
+
+def restart(  # noqa: PLR0913, PLR0917 - each is an option of the command
+    context: typer.Context,
+    run: RunArgument,
+    as_: AsOption,
+    reason: ReasonOption,
+    by: DeciderOption,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            "--goal", metavar="TEXT", help="What it is to achieve; else the same.", show_default=False
+        ),
+    ] = None,
+    rests_on: Annotated[
+        list[str] | None,
+        typer.Option("--rests-on", metavar="REF", help="What that goal rests on.", show_default=False),
+    ] = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Restart a run."""
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from ledger.events import RunRestarted
+
+    screen = Screen(as_json=as_json)
+    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    said: dict[str, Any] = {"goal": goal, "rests_on": rests_on or ()}
+    with open_for_reading(settings) as opened, refusals_in_words():
+        opened.restart(run, as_=as_, reason=reason, by=by, **said)
+        (second,) = opened.log(as_, after=1, upto=2)
+        # As it was opened: a repeat may come when it has gone on for long.
+        begun = second.event
+        assert isinstance(begun, RunRestarted)
+        contract = opened.contract(as_)
+    if as_json:
+        screen.document(_document(contract, begun))
+    else:
+        _show(screen, contract, begun)
+
+
+def _document(contract: Contract, begun: RunRestarted) -> dict[str, Any]:
+    return {
+        "run": begun.predecessor,
+        "successor": contract.run,
+        "contract": {"status": contract.status, **contract.model_dump(mode="json", exclude_none=True)},
+        "dropped": [one.model_dump(mode="json") for one in begun.dropped],
+        "unsettled": [one.model_dump(mode="json", exclude_none=True) for one in begun.unsettled],
+        "effects_done": begun.effects_done,
+    }
+
+
+def _show(screen: Screen, contract: Contract, begun: RunRestarted) -> None:
+    from ledger.adapters.cli.words import counted, quoted
+
+    screen.line(
+        f"Run {quoted(begun.predecessor)} is closed; {quoted(contract.run)} succeeds it", style="bold"
+    )
+    screen.entry(f"goal: {contract.goal.text}", indent=2, hang=2)
+    screen.title("It has")
+    for line in _inherited(contract):
+        screen.entry(line, indent=2, hang=2)
+    screen.entry(f"{counted(begun.effects_done, 'effect')} done, found by their keys", indent=2)
+    if begun.unsettled:
+        screen.entry(
+            f"{counted(len(begun.unsettled), 'effect')} whose outcome is open: "
+            + ", ".join(f"{quoted(one.tool)} {one.key[:12]}" for one in begun.unsettled),
+            indent=2,
+            hang=2,
+        )
+    screen.title("It was not given" if begun.dropped else "Nothing was dropped")
+    for dropped in begun.dropped:
+        screen.entry(f"{quoted(dropped.ref)}: {dropped.reason}", indent=2, hang=2)
+    screen.note(nobody_runs(contract.run))
+
+
+def _inherited(contract: Contract) -> Iterator[str]:
+    from ledger.adapters.cli.words import counted, quoted
+
+    for what, items in (
+        ("constraint", contract.constraints),
+        ("assumption", contract.assumptions),
+        ("obligation", contract.obligations),
+        ("grant", contract.grants),
+    ):
+        names = ", ".join(quoted(item.id) for item in items)
+        yield f"{counted(len(items), what)}{': ' + names if names else ''}"
+
+
+def nobody_runs(run: str) -> str:
+    """Say that a run may go on, and who has to go on with it."""
+    return f"nobody runs it yet: the program joins it with ledger.run({run!r})"

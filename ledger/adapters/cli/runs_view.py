@@ -1,0 +1,88 @@
+"""Runs in a list: a table of them, and at a narrow terminal an entry for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+from ledger.adapters.cli.screen import Column, Screen
+from ledger.adapters.cli.spans import span_words
+from ledger.adapters.cli.visible import one_line
+from ledger.adapters.cli.words import counted, quoted, when
+from ledger.application.query import RunSummary
+
+Cell = Callable[[RunSummary, datetime], str]
+
+
+def status_words(run: RunSummary) -> str:
+    """Say how a run stands: what holds it, or which limit stopped it."""
+    if run.status == "held" and run.verdict is not None:
+        return f"held: {run.verdict.value}"
+    if run.status == "suspended" and run.suspended_cause not in {None, "asked"}:
+        return f"suspended: {run.suspended_cause}"
+    return run.status
+
+
+def entry(screen: Screen, run: RunSummary, now: datetime) -> None:
+    """Write a run in a few lines."""
+    parts = [status_words(run), counted(run.position, "event"), f"last {when(run.at)}"]
+    if run.held_at is not None:
+        parts.insert(1, f"for {_span(now - run.held_at)}, {counted(run.reasons, 'reason')}")
+    elif run.status == "open":
+        parts.append(f"quiet for {_span(now - run.alive_at)}")
+    if run.obligations:
+        parts.append(f"{run.obligations:,} owed")
+    if run.unsettled:
+        parts.append(f"{run.unsettled:,} unsettled")
+    screen.entry(quoted(run.run), style="bold")
+    screen.entry(", ".join(parts), indent=2, hang=2)
+    screen.entry(one_line(run.goal, most=150), indent=2, hang=2, style="dim")
+
+
+def table(
+    screen: Screen,
+    runs: Sequence[RunSummary],
+    now: datetime,
+    order: Literal["alive_at", "held_at"] | None,
+) -> None:
+    """Write runs as a table: of those that are held, or quiet, since when."""
+    columns = [_RUN, *_OF[order], _OWED, _UNSETTLED, _GOAL]
+    screen.table(
+        [Column(title, right=right) for title, right, _ in columns],
+        [[cell(run, now) for _, _, cell in columns] for run in runs],
+    )
+
+
+def _span(span: timedelta) -> str:
+    return span_words(span)
+
+
+def _held(run: RunSummary) -> datetime:
+    return run.held_at or run.at
+
+
+_RUN: tuple[str, bool, Cell] = ("RUN", False, lambda run, now: quoted(run.run))
+_STATUS: tuple[str, bool, Cell] = ("STATUS", False, lambda run, now: status_words(run))
+_EVENTS: tuple[str, bool, Cell] = ("EVENTS", True, lambda run, now: str(run.position))
+_LAST: tuple[str, bool, Cell] = ("LAST EVENT", False, lambda run, now: when(run.at))
+_OWED: tuple[str, bool, Cell] = ("OWED", True, lambda run, now: str(run.obligations or "-"))
+_UNSETTLED: tuple[str, bool, Cell] = ("UNSETTLED", True, lambda run, now: str(run.unsettled or "-"))
+_GOAL: tuple[str, bool, Cell] = ("GOAL", False, lambda run, now: one_line(run.goal, most=120))
+
+_OF: dict[str | None, tuple[tuple[str, bool, Cell], ...]] = {
+    None: (_STATUS, _EVENTS, _LAST),
+    "held_at": (
+        _STATUS,
+        ("REASONS", True, lambda run, now: str(run.reasons)),
+        ("HELD SINCE", False, lambda run, now: when(_held(run))),
+        ("FOR", True, lambda run, now: _span(now - _held(run))),
+    ),
+    "alive_at": (
+        _STATUS,
+        _EVENTS,
+        ("LAST SIGN OF LIFE", False, lambda run, now: when(run.alive_at)),
+        ("QUIET FOR", True, lambda run, now: _span(now - run.alive_at)),
+        _LAST,
+    ),
+}

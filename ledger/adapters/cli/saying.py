@@ -1,0 +1,111 @@
+"""What the commands share that say something to a run: who says it, what came of it, and who may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.settings import Settings
+    from ledger.application.ledger import Ledger
+    from ledger.application.runs import Run
+    from ledger.application.statements import Stated
+
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.", show_default=False)]
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)]
+ByOption = Annotated[
+    str | None,
+    typer.Option("--by", metavar="human:NAME", help="Who decided it.", show_default=False),
+]
+DeciderOption = Annotated[
+    str, typer.Option("--by", metavar="human:NAME", help="Who decided it.", show_default=False)
+]
+
+
+def say(
+    context: typer.Context,
+    run: str,
+    words: Callable[[Ledger, Run], Stated],
+    *,
+    where: dict[str, str | None],
+    as_json: bool,
+) -> None:
+    """Say something to a run, and show what came of it.
+
+    `words` gets the ledger and a handle on the run as it stands; `where` holds the options `url`, `tenant`
+    and `actor`.
+    """
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+
+    screen = Screen(as_json=as_json)
+    settings = settings_of(context, **where)
+    with open_for_reading(settings) as opened, refusals_in_words():
+        stated = words(opened, opened.run(run))
+        status = opened.contract(run).status
+    show(screen, run, stated, status)
+
+
+def show(screen: Screen, run: str, stated: Stated, status: str) -> None:
+    """Show what was recorded, and that a stopped run is stopped still."""
+    from ledger.adapters.cli.log import as_json_object
+    from ledger.adapters.cli.words import quoted
+
+    if screen.as_json:
+        screen.document(
+            {
+                "run": run,
+                "position": stated.position,
+                "repeated": stated.repeated,
+                "status": status,
+                "events": [as_json_object(record) for record in stated.records],
+            }
+        )
+        return
+    if stated.repeated:
+        screen.line(f"Nothing new: {quoted(run)} says so already, at position {stated.position}")
+    for record in stated.records:
+        place = "" if record.run == run else f" of {quoted(record.run)}"
+        screen.line(f"Recorded: {record.name}, position {record.position}{place}")
+    if status in ("held", "suspended"):
+        screen.note(f"the run is {status}: ask whether it may go on: {_command('resume', run)}")
+
+
+def _command(*words: str) -> str:
+    import shlex
+
+    return shlex.join(("intent-ledger", *words))
+
+
+@contextmanager
+def refusals_in_words() -> Iterator[None]:
+    """Say in the words of the command line why an agent may not say this."""
+    from ledger.errors import NotForAgents
+
+    try:
+        yield
+    except NotForAgents as error:
+        message = f"{error}: say with --actor who writes (human:NAME), and with --by who decided it"
+        raise NotForAgents(message, **error.data) from None
+
+
+def given_where(settings: Settings, context: typer.Context, url: str | None, tenant: str | None) -> list[str]:
+    """Return the options that lead another command to the same ledger, as far as they were typed.
+
+    The address of a server is left out: it may hold a password.
+    """
+    return list(_where(settings, context, url, tenant))
+
+
+def _where(settings: Settings, context: typer.Context, url: str | None, tenant: str | None) -> Iterator[str]:
+    from ledger.stores.opening import is_postgres
+
+    before: Any = context.obj
+    if (url is not None or (before and before.url is not None)) and not is_postgres(settings.url):
+        yield from ("--ledger", settings.url)
+    if tenant is not None or (before and before.tenant is not None):
+        yield from ("--tenant", settings.tenant)

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from ledger.record import Record
-from ledger.run.compared import SECTIONS, Origin, Section, What, members_of
+from ledger.run.compared import SECTIONS, Key, Origin, Section, What, members_of
 from ledger.run.contract import Contract
 from ledger.run.diff import Difference
 from ledger.run.state import evolve
@@ -47,32 +47,34 @@ class _Watch:
     def __init__(self, section: Section, wanted: list[Difference], contract: Contract) -> None:
         self._section = section
         self._wanted = wanted
+        self._keys = {one.key for one in wanted if one.change != "moved"}
         self._members = members_of(section, contract)
-        self._touched: dict[int, Record] = {}
+        self._touched: dict[Key, Record] = {}
+        self._reordered: Record | None = None
 
     def look(self, before: Contract, after: Contract, record: Record) -> None:
         """Note which of them a record changed."""
-        if all(getattr(before, field) is getattr(after, field) for field in self._section.fields):
+        # A list that was made anew has the same members most often, which is seen without a look at each.
+        if all(getattr(before, field) == getattr(after, field) for field in self._section.fields):
             return
-        members = members_of(self._section, after)
-        for number, one in enumerate(self._wanted):
-            if one.change == "moved":
-                changed = list(members) != list(self._members)
-            else:
-                changed = not self._alike(self._members.get(one.key), members.get(one.key))
-            if changed:
-                self._touched[number] = record
-        self._members = members
+        old, new = self._members, members_of(self._section, after)
+        came_or_changed = {key for key, member in new.items() if old.get(key) is not member}
+        for key in (came_or_changed | (old.keys() - new.keys())) & self._keys:
+            if not self._alike(old.get(key), new.get(key)):
+                self._touched[key] = record
+        if list(old) != list(new):
+            self._reordered = record
+        self._members = new
 
     def _alike(self, one: Any, other: Any) -> bool:
-        if one is None or other is None or one is other:
+        if one is None or other is None:
             return one is other
         return self._section.written(one) == self._section.written(other)
 
     def told(self) -> Iterator[Difference]:
         """Yield the differences with what was found of them."""
-        for number, one in enumerate(self._wanted):
-            record = self._touched.get(number)
+        for one in self._wanted:
+            record = self._reordered if one.change == "moved" else self._touched.get(one.key)
             yield one if record is None else one.with_fields({"origin": _told(record)})
 
 

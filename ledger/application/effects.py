@@ -104,14 +104,16 @@ class Effects(Registered, ABC):
         return oldest_first(one for one in found if not unknown or one.status in ("unknown", "disputed"))
 
     def reconcile(self, run: str | None = None, *, actor: Actor | None = None) -> Iterator[Reconciled]:
-        """Ask the outside about every effect of which nobody knows, and record each answer as evidence.
+        """Find out about every effect of which nobody knows, and record each answer as evidence.
 
-        Yields one after another, the oldest first. Only tools that are known here and have a probe are
-        asked; for the rest it is said why not.
+        Yields one after another, the oldest first. The probe of its tool is asked. Where there is none, or it
+        cannot tell, a tool that is registered as idempotent is called: the same is sent again under its key,
+        as long as the outside remembers that and no worker holds the lease; only its success settles it. For
+        the rest it is said why not. Also where the run is held or closed; a fork sends nothing.
 
         Raises:
             RunNotFound: no such run.
-            InvalidInput: a probe is a coroutine function; `AsyncLedger` awaits those.
+            InvalidInput: what would be called is a coroutine function; `AsyncLedger` awaits those.
         """
         for one in self.effects(run):
             because = not_asked(one, self._shared.workshop.known)

@@ -73,6 +73,17 @@ def test_a_request_may_land_until_some_time_after_its_worker_certainly_sent_noth
     assert known(x.intended(), x.started()).may_land_until() == START + x.HOUR + timedelta(seconds=30)
 
 
+def test_what_is_sent_again_to_find_out_may_land_as_long_as_any_request() -> None:
+    run = given(x.opened(), *BEGUN).later(hours=2)
+    again = e.EffectReconciled.model_validate({**found("unknown").model_dump(), "method": "redelivery"})
+    asked = history_of(x.ONE, run.also(found("unknown")).records)
+    sent = history_of(x.ONE, run.also(again).records)
+    assert asked is not None
+    assert sent is not None
+    assert asked.may_land_until() == START + x.HOUR + timedelta(seconds=5)
+    assert sent.may_land_until() == START + 2 * x.HOUR + timedelta(seconds=5)
+
+
 @pytest.mark.parametrize(
     ("events", "status"),
     [

@@ -92,17 +92,21 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option of the command
     from ledger.adapters.cli.opening import settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.sources import propose, read_document
+    from ledger.application.sayings import build
     from ledger.application.shared import source_id
+    from ledger.commands import PublishRevision
     from ledger.run.sources import SourceState
 
     # Looked at first: what is malformed must not leave an empty ledger behind.
     document = read_document(file)
     source_id(source)
+    name = document.revision if revision is None else revision
+    build(PublishRevision, by=by, constraints=(), reason=reason, revision=name)
     settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
     screen = Screen(as_json=as_json)
     with _opened(settings, dry_run=dry_run) as opened:
         state = SourceState(source) if opened is None else opened.source(source).state
-        proposal = propose(document, state, revision=revision)
+        proposal = propose(document, state, revision=name)
         confirmed = _confirmed(proposal, state, withdraw or (), bring_back or (), everything=withdraw_omitted)
         came: Came = "dry_run" if not confirmed.missing else "unconfirmed"
         stated = None

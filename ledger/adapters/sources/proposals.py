@@ -70,7 +70,7 @@ def propose(document: Document, state: SourceState, *, revision: str | None = No
     left = (item for item in state.items if item.id not in named)
     rules += (Proposed("withdrawn", item.id, item.published, None, None) for item in left)
     by_name = frozenset(one.id for one in rules if one.gone is not None and by_its_name(state, one.gone))
-    return Proposal(revision or document.revision, tuple(rules), by_name)
+    return Proposal(document.revision if revision is None else revision, tuple(rules), by_name)
 
 
 def reading_of(document: Document, state: SourceState) -> Reading:

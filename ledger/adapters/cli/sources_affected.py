@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 HELP = """List the runs that rely on a source, open ones first.
 
-Those are the runs that hold a constraint from SOURCE. Each with the revision it accepted and what the source says now: unchanged, reworded or withdrawn, or
-unpublished where the source never said it under this id. `reworded, seen` means that somebody has looked at
-the new words for this run and let its own stand. ID, as the source has it, asks for one constraint only.
+Those are the runs that hold a constraint from SOURCE; each with the revision it accepted and what the source
+says now: unchanged, reworded or withdrawn, or unpublished where the source never said it under this id.
+`reworded, seen` means that somebody has looked at the new words for this run and let its own stand. ID, as
+the source has it, asks for one constraint only.
 
 It loads the contract of every run, so in a ledger of many it takes its time. A run that cannot be read is
 named; the exit code is then 1, or 3 where it is newer than this program, and else 0.

@@ -72,8 +72,14 @@ class Upcast:
 
     def up(self, event: Event) -> Event:
         """Read an event of the old shape as the new class."""
-        fields = {**event.__dict__, **self.added}
-        return self.new.unchecked({name: fields[name] for name in self.new.__pydantic_fields__})
+        fields = self._lacking.copy()
+        fields.update(event.__dict__)
+        return self.new.unchecked(fields)
+
+    @cached_property
+    def _lacking(self) -> dict[str, Any]:
+        """All fields of the new class in their order: to be filled where they stand in the old shape."""
+        return {name: self.added.get(name) for name in self.new.__pydantic_fields__}
 
     def down(self, event: Event) -> Event:
         """Write an event of the new class as the old shape.

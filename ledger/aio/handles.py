@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from ledger import commands as c
+from ledger.aio.checking import read_and_note
 from ledger.aio.performing import Driver, Surroundings, block, perform
 from ledger.aio.turns import AsyncTurns
 from ledger.application.acting import Doing
@@ -15,10 +16,11 @@ from ledger.application.acts import Options, RunActs
 from ledger.application.loaded import Loaded
 from ledger.application.performing import Block
 from ledger.application.reading import loaded
+from ledger.application.refreshing import Refreshed, Refreshing
 from ledger.application.runs import known
+from ledger.application.shared import Shared
 from ledger.application.sources import SourceSayings
 from ledger.application.statements import Context, Stated
-from ledger.application.workshop import Workshop
 from ledger.errors import StoreUnavailable
 from ledger.gateway import protocol as p
 from ledger.gateway.tools import Tool
@@ -42,10 +44,11 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
         self,
         turns: AsyncTurns[Contract | None],
         context: Context,
-        workshop: Workshop,
+        shared: Shared,
         around: Surroundings,
     ) -> None:
-        super().__init__(context, workshop)
+        super().__init__(context, shared.workshop)
+        self._shared = shared
         self._turns = turns
         self._around = around
 
@@ -84,6 +87,19 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
         """
         one = self._enclosing(tool, args, options)
         return block(self._driver(one), one)
+
+    async def refresh(self, *, all: bool = False) -> list[Refreshed]:
+        """Look again at what something rests on and must not be relied on as it is; as `Run.refresh`.
+
+        Readers of sources are called in a thread; who is cancelled meanwhile waits for them.
+        """
+        contract = await self._contract()
+        refreshing = Refreshing(self._shared, contract, self._context, every=all)
+        for checked, stated in await read_and_note(self._shared, refreshing.sources, self.do):
+            refreshing.checked(checked, stated)
+        for one in refreshing.acts():
+            refreshing.asked(one, await self._driver(one.doing).run(p.observe(one.doing.act)))
+        return refreshing.ended(await self._contract())
 
     async def ask(self, known: EffectHistory) -> str:
         """Find out what became of an effect, and record it; as `Run.ask`."""

@@ -34,7 +34,9 @@ from ledger.application.stream import Stream
 from ledger.errors import StoreUnavailable
 from ledger.events import Event
 from ledger.record import Record
+from ledger.run.brief import Brief
 from ledger.run.contract import Contract
+from ledger.run.diff import Diff
 from ledger.run.history import EffectHistory
 from ledger.run.sources import PREFIX
 from ledger.stores.base import Blob, FullStore
@@ -177,7 +179,7 @@ class AsyncLedger(AsyncLives, Registered):
         correlation: str | None = None,
     ) -> AsyncRun:
         context = self._shared.context(actor, incarnation, correlation)
-        return AsyncRun(turns, context, self._shared.workshop, self._around)
+        return AsyncRun(turns, context, self._shared, self._around)
 
     def _turns(
         self,
@@ -244,6 +246,21 @@ class AsyncLedger(AsyncLives, Registered):
     async def contract(self, run: str, at: int | datetime | None = None) -> Contract:
         """Return the contract of a run now, at a position, or as it stood at a time; as `Ledger.contract`."""
         return await self._read(partial(self._ledger.contract, run, at))
+
+    async def diff(
+        self,
+        run: str,
+        other: str | None = None,
+        *,
+        at: int | datetime | None = None,
+        to: int | datetime | None = None,
+    ) -> Diff:
+        """Tell what differs between a run earlier and later, or between two runs; as `Ledger.diff`."""
+        return await self._read(partial(self._ledger.diff, run, other, at=at, to=to))
+
+    async def brief(self, run: str, at: int | datetime | None = None) -> Brief:
+        """Say what somebody must know who takes a run over, complete on its own; as `Ledger.brief`."""
+        return await self._read(partial(self._ledger.brief, run, at))
 
     async def log(
         self, run: str, *, after: int = 0, upto: int | None = None, limit: int | None = None

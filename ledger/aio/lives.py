@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from ledger import commands as c
+from ledger.aio.checking import check_due
 from ledger.aio.handles import AsyncRun
 from ledger.aio.hands import Hands
-from ledger.aio.sources import check_due
 from ledger.aio.turns import AsyncTurns
 from ledger.application.own_stream import UNREADABLE, note, refused_for
 from ledger.application.resuming import Patience, Resumption, asking, dry, superseded, told, unreadable

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio.to_thread
 
+from ledger.aio.checking import check_due
 from ledger.aio.handles import AsyncRun
 from ledger.aio.hands import Hands
 from ledger.application.all_sources import Readable, every_source, one_source
-from ledger.application.checking import Checked, due, read_source, read_sources
+from ledger.application.checking import Checked, read_source
 from ledger.application.shared import Shared
-from ledger.commands import Command
-from ledger.run.contract import Contract
 from ledger.run.sources import SourceState
 
 
@@ -42,27 +41,3 @@ class AsyncSources(Readable):
             return [await anyio.to_thread.run_sync(read_source, self._shared, named)]
         handle = await self._run(run) if isinstance(run, str) else run
         return await check_due(self._shared, await handle.contract, handle.do, force=force)
-
-
-async def check_due(
-    shared: Shared,
-    contract: Contract,
-    do: Callable[[Command], Awaitable[object]],
-    *,
-    force: bool = False,
-) -> list[Checked]:
-    """Read the sources of a run's constraints that are due, in a thread; as `check_sources`, awaited."""
-    return await check_named(shared, due(shared, contract, force=force), do)
-
-
-async def check_named(
-    shared: Shared, sources: Sequence[str], do: Callable[[Command], Awaitable[object]]
-) -> list[Checked]:
-    """Read sources in a thread, and let the run note what was read."""
-    if not sources:
-        return []
-    found = await anyio.to_thread.run_sync(read_sources, shared, sources)
-    for one in found:
-        if one.report is not None:
-            await do(one.report)
-    return found

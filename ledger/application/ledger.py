@@ -191,7 +191,7 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
     ) -> Run:
         shared = self._shared
         context = shared.context(actor, incarnation, correlation)
-        return Run(turns, context, partial(loaded, self._edge), shared.workshop)
+        return Run(turns, context, partial(loaded, self._edge), shared)
 
     def _turns(
         self,

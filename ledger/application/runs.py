@@ -9,12 +9,14 @@ from typing import Any, Unpack
 from ledger import commands as c
 from ledger.application.acting import Doing
 from ledger.application.acts import Options, RunActs
+from ledger.application.checking import read_sources
 from ledger.application.loaded import Loaded
 from ledger.application.performing import Block, Driver, block, perform
+from ledger.application.refreshing import Refreshed, Refreshing
+from ledger.application.shared import Shared
 from ledger.application.statements import Context, Stated
 from ledger.application.turns import Turns
-from ledger.application.workshop import Workshop
-from ledger.errors import RunNotFound, StoreUnavailable
+from ledger.errors import InvalidInput, RunNotFound, StoreUnavailable
 from ledger.gateway import protocol as p
 from ledger.gateway.tools import Tool
 from ledger.run.contract import Contract
@@ -37,9 +39,10 @@ class Run(RunActs[Stated]):
         turns: Turns[Contract | None],
         context: Context,
         loader: Callable[[Contract], Loaded],
-        workshop: Workshop,
+        shared: Shared,
     ) -> None:
-        super().__init__(context, workshop)
+        super().__init__(context, shared.workshop)
+        self._shared = shared
         self._turns = turns
         self._loader = loader
 
@@ -85,6 +88,40 @@ class Run(RunActs[Stated]):
         """
         one = self._enclosing(tool, args, options)
         return block(self._driver(one), one)
+
+    def refresh(self, *, all: bool = False) -> list[Refreshed]:
+        """Look again at what something rests on and that must not be relied on as it is, and record it.
+
+        These are observations that are stale or invalidated, and sources of constraints that were not read
+        lately. Each observation is made again by the tool that is registered under the name of the one that
+        made it, with the arguments it was asked with, and recorded under the same key; sources are read by
+        the reader of their kind. Nothing else is called: a tool that is not read_only is left alone. What
+        raises records nothing and keeps none of the others back. A run that is held or suspended may look
+        again, too: that is what leads it out.
+
+        Args:
+            all: also what may still be relied on.
+
+        Returns:
+            What came of each, the sources first; empty where all is fresh. Those of which `is_fresh` is False
+            stand in the way of a resume.
+
+        Raises:
+            EffectsDisabled: the run is a fork.
+            StoreUnavailable: what was looked at before is recorded; refresh again.
+        """
+        refreshing = Refreshing(self._shared, self.contract, self._context, every=all)
+        for checked in read_sources(self._shared, refreshing.sources):
+            stated = None if checked.report is None else self.do(checked.report)
+            refreshing.checked(checked, stated)
+        for one in refreshing.acts():
+            try:
+                driver = self._driver(one.doing)
+            except InvalidInput as fault:  # it has to be awaited
+                refreshing.not_asked(one.before, fault.reason)
+            else:
+                refreshing.asked(one, driver.run(p.observe(one.doing.act)))
+        return refreshing.ended(self.contract)
 
     def ask(self, known: EffectHistory) -> str:
         """Find out what became of an effect, record it, and return what is known: by the probe of its tool.

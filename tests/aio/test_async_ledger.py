@@ -85,6 +85,17 @@ async def test_a_run_is_written_and_read(ledger: AsyncLedger) -> None:
     assert verify(Ledger(edge_on(ledger.store))).findings == ()
 
 
+async def test_what_changed_and_what_a_successor_must_know_is_told(ledger: AsyncLedger) -> None:
+    run = await ledger.open_run("r", "goal")
+    await run.promise("tell", "Mail the customer", owed_to="customer:17")
+    await ledger.open_run("other", "another goal")
+    twin = Ledger(edge_on(ledger.store))
+    assert await ledger.diff("r") == twin.diff("r")
+    assert await ledger.diff("r", "other", at=1, to=1) == twin.diff("r", "other", at=1, to=1)
+    assert await ledger.brief("r", 2) == twin.brief("r", 2)
+    assert [one.id for one in (await ledger.brief("r")).obligations] == ["tell"]
+
+
 async def test_what_a_stopped_run_needs_is_loaded(ledger: AsyncLedger) -> None:
     run = await ledger.open_run("r", "goal")
     await run.record_message("m-1", "user", {"text": "hello"})

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ledger.gateway.tools import Retry, Tool, tool
     from ledger.record import Record
     from ledger.run.contract import Contract
+    from ledger.run.diff import Diff, Difference
     from ledger.run.history import EffectHistory
     from ledger.secrets import Secrets
     from ledger.values import (
@@ -61,6 +62,8 @@ __all__ = [
     "Change",
     "Contract",
     "CurrentEffect",
+    "Diff",
+    "Difference",
     "EffectHistory",
     "Ending",
     "Happened",
@@ -118,6 +121,7 @@ _HOMES = {
     "ledger.gateway.tools": ("Retry", "Tool", "tool"),
     "ledger.record": ("Record",),
     "ledger.run.contract": ("Contract",),
+    "ledger.run.diff": ("Diff", "Difference"),
     "ledger.run.history": ("EffectHistory",),
     "ledger.secrets": ("Secrets",),
     "ledger.values": (

@@ -18,8 +18,7 @@ from ledger.values.faults import a
 class Reading:
     """What a source says outside, as a reader found it: all of it.
 
-    Raises:
-        InvalidInput: a constraint is malformed, stands here twice, or is said and withdrawn at once.
+    A constraint that is malformed, stands here twice, or is said and withdrawn at once is InvalidInput.
     """
 
     revision: str

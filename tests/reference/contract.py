@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
+from ledger.application.checking import Checked
 from ledger.application.loaded import Loaded
 from ledger.application.query import Page, RunQuery, RunSummary
+from ledger.application.readers import Reading
 from ledger.application.statements import Stated
 from ledger.record import Record, TermsMark
 from ledger.run import contract as module
@@ -18,8 +20,8 @@ from tests.reference.fields import Field, facts, fields, inputs
 from tests.reference.signatures import described
 from tests.reference.words import first, page
 
-RETURNED: tuple[type, ...] = (Stated, Record, Loaded, Page, RunSummary, SourceState, Item, Gone)
-GIVEN: tuple[type, ...] = (RunQuery, Blob)
+RETURNED: tuple[type, ...] = (Stated, Record, Loaded, Page, RunSummary, SourceState, Item, Gone, Checked)
+GIVEN: tuple[type, ...] = (RunQuery, Blob, Reading)
 
 
 def contract_parts() -> list[type[Value]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import ledger
 from ledger import errors
+from ledger.application.all_sources import Sources
 from ledger.application.ledger import Ledger
 from ledger.application.runs import Run
 from ledger.application.sources import SourceHandle
@@ -25,7 +26,7 @@ What calls return stands under [the contract, and other values](contract.md); `A
 `Rule`, `Runtime`, `Limits`, `Published` and the closed choices `Change`, `Ending`, `Recovery` and `Verdict`
 stand under [Types](events.md#types)."""
 
-KINDS: tuple[type, ...] = (Ledger, Run, SourceHandle)
+KINDS: tuple[type, ...] = (Ledger, Run, SourceHandle, Sources)
 
 
 def library_page() -> str:

@@ -9,12 +9,19 @@ from typing import Any
 
 import ledger
 from ledger.aio import AsyncLedger, AsyncRun, AsyncSourceHandle
+from ledger.aio.sources import AsyncSources
+from ledger.application.all_sources import Readable
 from ledger.application.effects import Registered
 from tests.reference.signatures import called, members, said
 from tests.reference.words import table
 
-KINDS: tuple[type, ...] = (AsyncLedger, AsyncRun, AsyncSourceHandle)
-HANDLES = {"AsyncLedger": "ledger", "AsyncRun": "run", "AsyncSourceHandle": "source"}
+KINDS: tuple[type, ...] = (AsyncLedger, AsyncRun, AsyncSourceHandle, AsyncSources)
+HANDLES = {
+    "AsyncLedger": "ledger",
+    "AsyncRun": "run",
+    "AsyncSourceHandle": "source",
+    "AsyncSources": "ledger.sources",
+}
 """The name that stands for one in what programs write."""
 
 
@@ -49,7 +56,7 @@ def row(kind: type, name: str, member: Any) -> tuple[str, str]:
     block = re.fullmatch(r"AbstractAsyncContextManager\[(.+)\]", answer)
     if block is not None:
         return f"`async with {shown} as …`", f"`{block[1]}`"
-    if name in vars(Registered):
+    if name in vars(Registered) | vars(Readable):
         return f"`{shown}`", f"`{answer}`, at once"
     # What else both faces share is no coroutine function: on this face it returns one.
     return f"`await {shown}`", "nothing" if answer == "None" else f"`{answer}`"

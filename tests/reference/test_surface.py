@@ -142,7 +142,7 @@ def test_every_public_member_for_event_loops_is_written_as_it_is_used() -> None:
             for name in public(handle):
                 use = written(kind, name)
                 found = getattr(handle, name)
-                if not callable(found):
+                if not inspect.isroutine(found):
                     assert use.startswith("await ") == inspect.isawaitable(found)
                     assert not use.endswith(")")
                     if inspect.isawaitable(found):

@@ -21,6 +21,10 @@ Every step returns a new frozen value, so that a history can be the beginning of
 through the bytes of the record, as it would in a ledger, and is not decided: a history may hold what no
 command yields yet.
 
+`ResumeRun` is decided by the resume gate on what is given: the clock, who asks, the sources that stand
+`beside` the run, and what `asked` sets. What a command appends to other runs is expected by their names:
+`then(…, beside={"run-2": (…,)})`; `among` has the runs that exist already, and `other` goes on with one.
+
 Source of the idea: Emmett's and Commanded's specifications of deciders.
 """
 
@@ -32,17 +36,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from ledger.codec import decode, encode
-from ledger.commands import ClaimEffect, Command
+from ledger.commands import ClaimEffect, Command, ForkRun, OpenChild, RestartRun, ResumeRun
 from ledger.events import Event
+from ledger.gate import Question, judge
 from ledger.record import ZERO_HASH, Envelope, Record
 from ledger.run.claims import sources_of
 from ledger.run.contract import Contract
 from ledger.run.decide import decide
-from ledger.run.decision import Admitted, Decision, Given, Looked, Refusal
+from ledger.run.decision import Admitted, Decision, Given, Judgement, Looked, Refusal
 from ledger.run.looking import looked_among, wanted
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
 from ledger.run.state import evolve
-from ledger.values import Actor
+from ledger.values import Actor, Runtime
 
 __all__ = ["START", "Clock", "Decided", "History", "given", "given_source", "seal"]
 
@@ -51,6 +56,8 @@ START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 _TESTER = Actor("service:test")
 _ANYWHERE: Final = -1
+_ON_ITS_SOURCES: Final = (ClaimEffect, OpenChild, RestartRun, ResumeRun)
+"""Commands that are decided on the sources of the constraints, all of them and no other."""
 
 S = TypeVar("S")
 
@@ -97,6 +104,8 @@ class History(Generic[S]):
     now: datetime = START
     actor: Actor = _TESTER
     sources: Mapping[str, SourceState] = field(default_factory=dict)
+    others: Mapping[str, History[Contract | None]] = field(default_factory=dict)
+    asking: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         told = "".join(f"\n  {record.position} {record.event!r}" for record in self.records)
@@ -134,6 +143,25 @@ class History(Generic[S]):
             self, sources={**self.sources, **{other.state.source: other.state for other in sources}}
         )
 
+    def among(self, *runs: History[Contract | None]) -> History[S]:
+        """Let other runs exist; one that is not named was never opened."""
+        return replace(self, others={**self.others, **{run.stream: run for run in runs}})
+
+    def other(self, run: str) -> History[Contract | None]:
+        """Go on with another run: at the same time, with the same sources, this one now among the others."""
+        others = {name: one for name, one in self.others.items() if name != run}
+        if isinstance(self.state, Contract):
+            others[self.stream] = replace(self, others={})  # type: ignore[assignment]
+        found = self.others[run]
+        return replace(found, now=self.now, actor=self.actor, sources=self.sources, others=others)
+
+    def asked(self, **how: Any) -> History[S]:
+        """Say how the gate is asked: any of what `ledger.gate.Question` takes beside what is given already.
+
+        `check_every`, `idle_seconds`, `lease_now`, `leases`, `live_seconds`.
+        """
+        return replace(self, asking={**self.asking, **how})
+
     def also(self, *events: Event) -> History[S]:
         """Add events at the time the clock shows."""
         state, records = self.state, self.records
@@ -170,6 +198,28 @@ class History(Generic[S]):
 
     # --- what is asked ---------------------------------------------------------------------------
 
+    def judged(self, *, runtime: Runtime | None = None, take_over: bool = False) -> Judgement:
+        """Ask the gate whether the run may go on; nothing is decided or recorded."""
+        question = Question(
+            actor=self.actor,
+            now=self.now,
+            runtime=runtime,
+            sources=self._sources_of(self.contract),
+            take_over=take_over,
+            **self.asking,
+        )
+        return judge(self.contract, question)
+
+    def _sources_of(self, contract: Contract) -> dict[str, SourceState]:
+        return {name: self.sources.get(name, SourceState(name)) for name in sources_of(contract)}
+
+    def _lineage(self) -> tuple[Record, ...]:
+        """Return the records of the runs that share keys with this one, in the order of their times."""
+        root = self.contract.root
+        kin = (one.records for one in self.others.values() if one.state and one.contract.root == root)
+        records = [record for one in kin for record in one] + list(self.records)
+        return tuple(sorted(records, key=lambda record: record.at))
+
     def when(
         self,
         command: Command,
@@ -191,26 +241,37 @@ class History(Generic[S]):
             secret: where the arguments of an act hold a secret, and why it is taken for one.
         """
         state = self.state
-        source = getattr(command, "source", None)
-        names = [] if source is None else [source.stream]
-        if isinstance(state, Contract) and looked is None:
-            asked_of = wanted(state, command)
-            looked = None if asked_of is None else looked_among(asked_of, self.records)
-        if isinstance(state, Contract) and isinstance(command, ClaimEffect):
-            names = list(sources_of(state))
-        beside = {name: self.sources.get(name, SourceState(name)) for name in names}
+        judged, then, sources = None, None, self._named(command)
+        if isinstance(state, Contract):
+            asked_of = wanted(state, command) if looked is None else None
+            looked = looked if asked_of is None else looked_among(asked_of, self._lineage())
+            if isinstance(command, _ON_ITS_SOURCES):
+                sources = self._sources_of(state)
+            if isinstance(command, ResumeRun):
+                judged = self.judged(runtime=command.runtime, take_over=command.take_over)
+            if isinstance(command, ForkRun) and command.at <= self.position:
+                then = self.upto(command.at).contract
         asked = Given(
             actor=self.actor,
             now=self.now,
             run=self.stream,
             incarnation=incarnation,
             prior=tuple(prior),
-            sources=beside if isinstance(command, ClaimEffect) else {**beside, **self.sources},
+            sources=sources,
             earlier=tuple(earlier),
             looked=looked,
             secret=secret,
+            lease_now=self.asking.get("lease_now"),
+            judged=judged,
+            others={name: one.contract for name, one in self.others.items() if one.state is not None},
+            then=then,
         )
         return Decided(self, command, self.kind.decide(self.state, command, asked))
+
+    def _named(self, command: Command) -> dict[str, SourceState]:
+        source = getattr(command, "source", None)
+        named = {} if source is None else {source.stream: SourceState(source.stream)}
+        return {**named, **self.sources}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,21 +285,48 @@ class Decided(Generic[S]):
 
     @property
     def after(self) -> History[S]:
-        """The history with what the decision appends, be it admitted or refused."""
-        return self.history.also(*self.decision.events)
+        """The history with what the decision appends, be it admitted or refused; to other runs as well."""
+        beside = self.decision.beside if isinstance(self.decision, Admitted) else {}
+        return self.history.also(*self.decision.events).among(
+            *(self._added(run, events) for run, events in beside.items())
+        )
 
-    def then(self, *events: Event) -> History[S]:
-        """Expect that the command yields exactly these events; return the history with them."""
+    def _added(self, run: str, events: tuple[Event, ...]) -> History[Contract | None]:
+        history = self.history
+        found = history.others.get(run)
+        if found is None:
+            found = given(run=run, tenant=history.tenant)
+        return replace(found, now=max(found.now, history.now), actor=history.actor).also(*events)
+
+    def then(self, *events: Event, beside: Mapping[str, Iterable[Event]] | None = None) -> History[S]:
+        """Expect that the command yields exactly these events; return the history with them.
+
+        Args:
+            events: of this run.
+            beside: what is appended to other runs with them, by their ids; None: nothing.
+        """
         __tracebackhide__ = True
-        if not isinstance(self.decision, Admitted) or self.decision.events != events or not events:
-            self._fail("events " + _listed(events))
+        others = {run: tuple(theirs) for run, theirs in (beside or {}).items()}
+        decision = self.decision
+        if (
+            not isinstance(decision, Admitted)
+            or (decision.events, decision.beside) != (events, others)
+            or not (events or others)
+        ):
+            told = "".join(f"\nand beside, of {run!r}:{_listed(theirs)}" for run, theirs in others.items())
+            self._fail("events " + _listed(events) + told)
         return self.after
 
     def then_stands_at(self, position: int) -> History[S]:
         """Expect that the same was stated at this position already, so that nothing is appended."""
         __tracebackhide__ = True
         decision = self.decision
-        if not isinstance(decision, Admitted) or decision.events or decision.position != position:
+        if (
+            not isinstance(decision, Admitted)
+            or decision.events
+            or decision.beside
+            or decision.position != position
+        ):
             self._fail(f"that it stands at position {position}")
         return self.history
 
@@ -312,6 +400,7 @@ def _told(decision: Decision) -> str:
     if isinstance(decision, Refusal):
         place = "" if decision.position is None else f" resting on position {decision.position}"
         return f"refused by {decision.rule}{place} ({decision.message}), recording {_listed(decision.events)}"
-    if decision.events:
-        return "events " + _listed(decision.events)
+    if decision.events or decision.beside:
+        beside = (f"\nand beside, of {run!r}:{_listed(events)}" for run, events in decision.beside.items())
+        return "events " + _listed(decision.events) + "".join(beside)
     return f"a repeat of position {decision.position}"

@@ -16,7 +16,7 @@ from tests.strategies import FEW, NOON, Vocabulary, command, event
 INSIDE: tuple[type[e.Event], ...] = tuple(
     kind
     for kind in e.EVENT_CLASSES
-    if kind is not e.RunOpened and not kind.name.startswith(("source.", "foreign."))
+    if kind is not e.RunOpened and not kind.name.startswith(("source.", "foreign.", "ledger."))
 )
 """Events that have a place inside a run."""
 
@@ -35,7 +35,7 @@ _BETWEEN: tuple[type[e.Event], ...] = (e.EffectUnknown, e.EffectDisputed)
 _OUTCOMES: tuple[type[e.Event], ...] = (e.EffectSucceeded, e.EffectFailed, e.EffectReconciled)
 
 _ASKING: tuple[type[c.Command], ...] = (
-    *(kind for kind in RULES if kind not in (c.CloseRun, c.OpenRun)),
+    *(kind for kind in RULES if kind not in (c.CloseRun, c.OpenRun, c.RestartRun)),
     *(c.AcceptConstraint, c.GrantAuthority, c.MakeAssumption, c.OpenObligation, c.RecordMessage) * 2,
     *(c.CommitPlan, c.MoveCursor, c.RecordObservation),
     *(c.OpenSource, c.PublishRevision, c.PublishRevision, c.WithdrawAtSource),
@@ -115,7 +115,7 @@ def decided(draw: st.DrawFn, longest: int = 30) -> History[Contract | None]:
 def _going_on(history: History[Contract | None], one: c.Command) -> History[Contract | None]:
     """Resume a run that was stopped once it was asked for something, so that most of it goes on."""
     contract = history.contract
-    if contract.status != "suspended" or isinstance(one, c.SuspendRun):
+    if contract.status not in ("suspended", "held") or isinstance(one, c.SuspendRun | c.ResumeRun):
         return history
     incarnation = contract.incarnation + 1
     return history.also(e.RunResumed(gap_seconds=0, incarnation=incarnation, prompt_digest="d" * 64))

@@ -62,7 +62,7 @@ def test_there_is_one_example_of_every_command() -> None:
 def test_every_example_is_admitted_where_something_of_every_kind_is_open(kind: type[Command]) -> None:
     decision = x.RICH.when(x.example(kind)).decision
     assert isinstance(decision, Admitted)
-    assert bool(decision.events) == (decision.position is None)
+    assert bool(decision.events or decision.beside) == (decision.position is None)
 
 
 @pytest.mark.parametrize("kind", named(ON_RUNS))
@@ -159,10 +159,16 @@ def test_a_stopped_run_admits_remedies_as_a_running_one_does(kind: type[Command]
     assert events_of(x.RICH.also(STOPPED[state]), kind) == events_of(x.RICH, kind)
 
 
-@pytest.mark.parametrize("kind", named(REQUESTS))
+@pytest.mark.parametrize("kind", named([kind for kind in REQUESTS if kind is not ForkRun]))
 def test_a_closed_run_refuses_every_request(kind: type[Command]) -> None:
     closed = x.RICH.also(x.CLOSED)
     closed.when(x.example(kind)).then_refused("run_is_closed", position=closed.position)
+
+
+def test_a_closed_run_can_still_be_forked_to_look_at_it() -> None:
+    closed = x.RICH.also(x.CLOSED)
+    assert events_of(closed, ForkRun) == events_of(x.RICH, ForkRun) == ()
+    assert closed.when(x.example(ForkRun)).after.other("run-2").contract.fork_of == "run-1"
 
 
 @pytest.mark.parametrize("kind", named(REQUESTS))
@@ -199,7 +205,7 @@ def test_a_closed_run_is_closed_again_only_by_the_same_words() -> None:
 EVIDENCE: list[tuple[History[Contract | None], Command, int | None, dict[str, object]]] = [
     (given(), MoveCursor(node="a"), None, {"run": "run-1"}),
     (x.RICH.by("agent:a"), x.example(SignReview), None, {"command": "review.sign", "actor": "agent:a"}),
-    (x.RICH, x.example(ForkRun), None, {"command": "run.fork"}),
+    (x.RICH, ForkRun(as_run="run-2", at=99), None, {"kind": "position", "id": "99"}),
     (x.RICH.also(x.SUSPENDED, x.RESUMED), MoveCursor(node="a"), 1, {"incarnation": 1, "present": 2}),
     (x.RICH.also(x.CLOSED), MoveCursor(node="a"), None, {"outcome": "failed"}),
     (x.RICH.also(x.HELD), MoveCursor(node="a"), None, {"verdict": "replan"}),

@@ -34,6 +34,7 @@ def test_every_event_of_a_run_is_folded_and_no_other() -> None:
         e.SourceRevised,
         e.ConstraintWithdrawnAtSource,
         e.ForeignRecorded,
+        e.RunRefused,
     }
     assert set(e.EVENT_CLASSES) - set(FOLDS) == elsewhere
 
@@ -78,6 +79,7 @@ def test_a_run_begins_with_its_opening_only(event: e.Event) -> None:
         e.SourceRevised(revision="4"),
         e.ConstraintWithdrawnAtSource(by="human:kim", id="a", reason="r"),
         e.ForeignRecorded(originator_version=1, state="", topic="t"),
+        e.RunRefused(code="chain_broken", run="run-1", what="it was altered"),
     ],
     ids=lambda event: event.name,
 )

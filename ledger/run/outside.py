@@ -155,12 +155,14 @@ def open_effects(
     """
     for effect in contract.effects:
         known, renewed = histories.get(effect.key), leases.get(effect.key)
-        until = max((end for end in (effect.lease_until, renewed) if end is not None), default=None)
-        status = effect.with_fields({"lease_until": until}).status_at(now)
-        lapsed = effect.status == "executing" and status == "unknown"
+        ends = (effect.lease_until, renewed, None if known is None else known.lease_until)
+        until = max((end for end in ends if end is not None), default=None)
+        # Of an executing effect without a lease, as one of an ancestor that is not here, nobody knows.
+        lapsed = effect.status == "executing" and (until is None or until <= now)
+        status = "unknown" if lapsed else effect.status
         more: dict[str, Any] = {
             "lease_until": until,
-            "since": until if lapsed else effect.at,
+            "since": until if lapsed and until is not None else effect.at,
             "status_now": status,
             "way": _way(effect, known, status, now, probes),
         }
@@ -196,7 +198,7 @@ _WAYS: dict[Recovery, Way] = {
 def _way(effect: Effect, known: EffectHistory | None, status: str, now: datetime, probes: Set[str]) -> Way:
     if status == "executing":
         return "worker"
-    if status == "pending" and not effect.since_attempt:
+    if status == "pending" and not effect.since_attempt and effect.witnessed:
         return "perform"
     if status == "disputed":
         return "person"

@@ -93,7 +93,7 @@ class ObservationNow(Observation):
     """An observation that must not be relied on, and what rests on it."""
 
     resting: tuple[str, ...]
-    stale_since: Instant | None
+    stale_since: Instant | None = None
     """When it went stale; None: it did not, and somebody said that it must not be relied on."""
 
 
@@ -101,7 +101,7 @@ class GrantNow(Grant):
     """An authority, and what is left of it."""
 
     lapsed: bool
-    left: Totals | None
+    left: Totals | None = None
     """What may still be spent, by unit, with what is in flight counted as spent; None: without bound."""
     usable: bool
     """It has not ended, and something is left of each unit of its budget."""
@@ -126,9 +126,9 @@ class Brief(Value):
     """Time of the last event it knows of."""
     authority_needed: bool
     """Each act needs a grant in force."""
-    closed: Closing | None
+    closed: Closing | None = None
     constraints: tuple[ConstraintNow, ...]
-    cursor: Cursor | None
+    cursor: Cursor | None = None
     done: tuple[DoneEffect, ...]
     """Every act of the lineage that happened, in the order of their first intentions."""
     dropped: tuple[Dropped, ...]
@@ -136,7 +136,7 @@ class Brief(Value):
     elsewhere: tuple[ElsewhereEffect, ...]
     """What other runs of the lineage have not settled."""
     failed: tuple[FailedEffect, ...]
-    fork_of: RunId | None
+    fork_of: RunId | None = None
     """A fork performs nothing."""
     goal: Goal
     goals: tuple[GoalThen, ...]
@@ -144,10 +144,10 @@ class Brief(Value):
     grants: tuple[GrantNow, ...]
     hash: Sha256
     """Hash of the event at `position`, which binds the brief to the record."""
-    held: Hold | None
+    held: Hold | None = None
     incarnation: Position
-    labels: Labels | None
-    limits: Limits | None
+    labels: Labels | None = None
+    limits: Limits | None = None
     lineage: tuple[Kin, ...]
     """All runs of it that are found here, this one too, in the order in which they were opened."""
     meanwhile: tuple[Meanwhile, ...]
@@ -158,23 +158,23 @@ class Brief(Value):
     """The moment by which time was judged."""
     obligations: tuple[ObligationNow, ...]
     opened_at: Instant
-    owner: Party | None
-    parent: Parent | None
-    plan: Plan | None
+    owner: Party | None = None
+    parent: Parent | None = None
+    plan: Plan | None = None
     position: Position
-    predecessor: RunId | None
+    predecessor: RunId | None = None
     resumed_at: Instant
-    review: Review | None
+    review: Review | None = None
     revoked: tuple[Revoked, ...]
     run: RunId
-    runtime: Runtime | None
+    runtime: Runtime | None = None
     status: Literal["closed", "held", "open", "suspended"]
-    stopped: Stopped | None
-    successor: RunId | None
-    suspended: Suspension | None
+    stopped: Stopped | None = None
+    successor: RunId | None = None
+    suspended: Suspension | None = None
     tally: Tally
     tenant: Id
-    thread: Id | None
+    thread: Id | None = None
     unreliable: tuple[ObservationNow, ...]
     """Observations that are stale or were said to be wrong."""
     unsettled: tuple[OpenEffect, ...]

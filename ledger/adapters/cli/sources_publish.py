@@ -106,7 +106,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option of the command
     screen = Screen(as_json=as_json)
     with _opened(settings, dry_run=dry_run) as opened:
         state = SourceState(source) if opened is None else opened.source(source).state
-        proposal = propose(document, state, revision=name)
+        proposal = propose(document, state, revision=revision)
         confirmed = _confirmed(proposal, state, withdraw or (), bring_back or (), everything=withdraw_omitted)
         came: Came = "dry_run" if not confirmed.missing else "unconfirmed"
         stated = None

@@ -62,7 +62,11 @@ class Proposal:
 
 
 def propose(document: Document, state: SourceState, *, revision: str | None = None) -> Proposal:
-    """Compare a document with what its source says now."""
+    """Compare a document with what its source says now.
+
+    One that says the same in another form is no new revision, unless it is given a name as one: each revision
+    is something that somebody has to look at for every run.
+    """
     entries = document.entries
     ids = _Naming(state, entries).ids()
     rules = [_proposed(ids[place], entry, state) for place, entry in enumerate(entries)]
@@ -70,7 +74,11 @@ def propose(document: Document, state: SourceState, *, revision: str | None = No
     left = (item for item in state.items if item.id not in named)
     rules += (Proposed("withdrawn", item.id, item.published, None, None) for item in left)
     by_name = frozenset(one.id for one in rules if one.gone is not None and by_its_name(state, one.gone))
-    return Proposal(document.revision if revision is None else revision, tuple(rules), by_name)
+    if revision is None:
+        is_same = state.revision is not None and all(one.kind == "unchanged" for one in rules)
+        revision = state.revision if is_same else document.revision
+    assert revision is not None
+    return Proposal(revision, tuple(rules), by_name)
 
 
 def reading_of(document: Document, state: SourceState) -> Reading:

@@ -159,6 +159,15 @@ def test_what_was_left_out_may_return_and_what_was_withdrawn_by_name_is_told() -
     ]
 
 
+def test_what_says_the_same_in_another_form_is_the_same_revision_unless_somebody_names_another() -> None:
+    state = published(markdown("# A\n- One two\n")).state
+    wrapped = markdown("# A\n\n- One\n  two\n\n<!-- note -->\n")
+    assert wrapped.revision != state.revision
+    assert propose(wrapped, state).revision == state.revision
+    assert propose(wrapped, state, revision="5").revision == "5"
+    assert reading_of(wrapped, state).revision == state.revision
+
+
 def test_a_reader_is_told_all_that_the_document_says() -> None:
     state = published(markdown("# A\n- One\n")).state
     document = markdown("# A\n- Ten\n")

@@ -381,7 +381,7 @@ class GrantAuthority(Command):
 
 
 class RenewAuthority(Command):
-    """Let a grant live on, with a later end, more budget or another session."""
+    """Let a grant live on, with a later end, more budget or another session; or confirm it as it is."""
 
     name = "authority.renew"
     remedy = True
@@ -393,12 +393,6 @@ class RenewAuthority(Command):
     id: Id
     reason: Text | None = None
     session: Id | None = None
-
-    @model_validator(mode="after")
-    def _something(self) -> RenewAuthority:
-        if self.expires_at is None and self.add_budget is None and self.session is None:
-            raise ValueError("a renewal names a later end, more budget or another session")
-        return self
 
 
 class RevokeAuthority(Command):
@@ -556,6 +550,8 @@ class ReconcileEffect(Command):
     report = True
     not_for_agents = {"method": "person"}
 
+    asked_at: Instant | None = None
+    """When the outside was asked, by the clock of leases: its word is of then. None: now."""
     by: Party | None = None
     cost: Amounts | None = None
     evidence: Text

@@ -178,7 +178,7 @@ class RunExists(Refused):
 
 
 class RunIsHeld(Refused):
-    """The run is suspended or held: only remedies and reports are admitted until `Ledger.resume` lets it go on."""
+    """The run is suspended or held: only remedies and reports until `Ledger.resume` lets it go on."""
 
     code = "run_is_held"
 

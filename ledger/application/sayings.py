@@ -253,7 +253,7 @@ class RunSayings(ABC, Generic[R]):
         session: str | None = None,
         reason: str | None = None,
     ) -> R:
-        """Let a grant live on; not for agents."""
+        """Let a grant live on, or with none of the options confirm it as it is; not for agents."""
         return self._say(
             c.RenewAuthority,
             id=id,

@@ -53,14 +53,17 @@ def _lapses(contract: Contract, grant: Grant, question: Question) -> Iterator[Re
     if grant.session is not None and grant.session != session and acting(question.actor) == grant.principal:
         asks = "another one" if session is None else session
         what = f"{name} is for session {grant.session}, and {asks} asks"
-        yield _of(grant, "authority_of_another_session", what, None)
+        # No renewal turns a grant for one session into one for any.
+        yield _of(grant, "authority_of_another_session", what, None, session is None)
     # What is said after the program fell silent is said with its stop in view.
     if _asks_again(grant) and place <= contract.alive.position:
         yield _of(grant, "authority_on_resume", f"{name} has to be confirmed when the run goes on", None)
 
 
-def _of(grant: Grant, kind: str, what: str, since: datetime | None) -> Reason:
-    return reason(kind, what, position=grant.position, since=since, who=grant.granted_by)
+def _of(grant: Grant, kind: str, what: str, since: datetime | None, only_anew: bool = False) -> Reason:
+    cleared_by = "authority.granted" if only_anew else None
+    place = grant.position
+    return reason(kind, what, position=place, since=since, who=grant.granted_by, cleared_by=cleared_by)
 
 
 def _asks_again(grant: Grant) -> bool:

@@ -213,7 +213,10 @@ def grant(contract: Contract, command: GrantAuthority, given: Given) -> Decision
 
 
 def renew(contract: Contract, command: RenewAuthority, given: Given) -> Decision:
-    """A renewal only ever extends: an earlier end is a revocation and a new grant."""
+    """A renewal only ever extends: an earlier end is a revocation and a new grant.
+
+    One that extends nothing confirms the grant, once after each time that the program showed signs of life.
+    """
     old = by_id(contract.grants, command.id)
     if old is None:
         return not_open("grant", command.id)
@@ -225,8 +228,9 @@ def renew(contract: Contract, command: RenewAuthority, given: Given) -> Decision
             position=old.position,
             evidence={"kind": "grant", "id": command.id},
         )
-    if not command.add_budget and _lasts_so(old, command):
-        return stands_at(old.renewed_at or old.position)
+    place = old.renewed_at or old.position
+    if not command.add_budget and _lasts_so(old, command) and place > contract.alive.position:
+        return stands_at(place)
     return admitted(stated(AuthorityRenewed, command))
 
 

@@ -61,7 +61,7 @@ def test_effects_are_found_from_every_run_and_names_only_in_theirs(said: Event, 
     assume(one != other)
     here, there = columns(said, one), columns(said, other)
     kind = said.name.partition(".")[0]
-    if kind in ("assumption", "observation", "message") and said.keyed_by is not None:
+    if kind in ("assumption", "ledger", "message", "observation") and said.keyed_by is not None:
         assert here[0] != there[0]
     else:
         assert here == there

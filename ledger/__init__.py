@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ledger.gateway.current import CurrentEffect, current_effect
     from ledger.gateway.tools import Retry, Tool, tool
     from ledger.record import Record
+    from ledger.run.brief import Brief
     from ledger.run.contract import Contract
     from ledger.run.diff import Diff, Difference
     from ledger.run.history import EffectHistory
@@ -58,6 +59,7 @@ __all__ = [
     "AsyncLedger",
     "AsyncRun",
     "AsyncSourceHandle",
+    "Brief",
     "Carve",
     "Change",
     "Contract",
@@ -120,6 +122,7 @@ _HOMES = {
     "ledger.gateway.current": ("CurrentEffect", "current_effect"),
     "ledger.gateway.tools": ("Retry", "Tool", "tool"),
     "ledger.record": ("Record",),
+    "ledger.run.brief": ("Brief",),
     "ledger.run.contract": ("Contract",),
     "ledger.run.diff": ("Diff", "Difference"),
     "ledger.run.history": ("EffectHistory",),

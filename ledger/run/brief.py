@@ -63,7 +63,7 @@ class Kin(Value):
     """None: it has not ended."""
     opened_at: Instant
     parent: Parent | None = None
-    """Where it comes from; None: it is the first of the lineage, or what it comes from is not here."""
+    """Where it comes from; None: it is the first of the lineage."""
     run: RunId
     successor: RunId | None = None
 
@@ -74,12 +74,14 @@ class ConstraintNow(Constraint):
     claimed: bool
     """A source is named that does not say so."""
     validity: Literal["expired", "in_force", "not_yet"]
+    """As of `now`, within the time that it is valid."""
 
 
 class ObligationNow(Obligation):
     """What is owed."""
 
     overdue: bool
+    """It was due before `now`."""
 
 
 class AssumptionNow(Assumption):
@@ -93,6 +95,7 @@ class ObservationNow(Observation):
     """An observation that must not be relied on, and what rests on it."""
 
     resting: tuple[str, ...]
+    """All that rests on it, as of an assumption."""
     stale_since: Instant | None = None
     """When it went stale; None: it did not, and somebody said that it must not be relied on."""
 
@@ -101,6 +104,7 @@ class GrantNow(Grant):
     """An authority, and what is left of it."""
 
     lapsed: bool
+    """It has ended."""
     left: Totals | None = None
     """What may still be spent, by unit, with what is in flight counted as spent; None: without bound."""
     usable: bool
@@ -111,6 +115,7 @@ class ApprovalNow(Approval):
     """A request for approval whose act is not done."""
 
     expired: bool
+    """Nobody can answer any more."""
     pending: bool
     """Nobody has answered, and somebody still may."""
 
@@ -136,6 +141,7 @@ class Brief(Value):
     elsewhere: tuple[ElsewhereEffect, ...]
     """What other runs of the lineage have not settled."""
     failed: tuple[FailedEffect, ...]
+    """What is known not to have happened."""
     fork_of: RunId | None = None
     """A fork performs nothing."""
     goal: Goal

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.reference.brief import brief_page
 from tests.reference.commands import commands_page
 from tests.reference.contract import contract_page
 from tests.reference.effects import effects_page
@@ -15,6 +16,7 @@ from tests.reference.library import library_page
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 
 PAGES: dict[str, Callable[[], str]] = {
+    "brief.md": brief_page,
     "commands.md": commands_page,
     "contract.md": contract_page,
     "effects.md": effects_page,

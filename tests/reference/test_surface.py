@@ -237,7 +237,7 @@ def test_properties_and_methods_of_values_have_sections(name: str) -> None:
 
 @pytest.mark.parametrize("name", ledger.__all__)
 def test_every_exported_name_stands_on_a_page(name: str) -> None:
-    pages = text("library.md") + text("contract.md") + text("effects.md")
+    pages = text("library.md") + text("brief.md") + text("contract.md") + text("effects.md")
     assert re.search(rf"^(#+ |\| )`{name}`", pages, re.MULTILINE) or f"`{name}`" in section(
         "library.md", "The library"
     )

@@ -21,6 +21,7 @@ from ledger.adapters.cli import (
     log,
     migrate,
     reconcile,
+    refresh,
     remedies,
     replay,
     restart,
@@ -85,6 +86,9 @@ def command() -> Any:
         "diff", help=diff.HELP, short_help="Show what differs between two runs, or two times of one."
     )(diff.diff)
     app.command("resume", help=resume.HELP)(resume.resume)
+    app.command(
+        "refresh", help=refresh.HELP, short_help="Look again at what a run must not rely on any more."
+    )(refresh.refresh)
     app.command("suspend", help=suspend.HELP)(suspend.suspend)
     app.command("cancel", help=cancel.HELP)(cancel.cancel)
     app.command("restart", help=restart.HELP)(restart.restart)

@@ -15,7 +15,7 @@ class Exit(IntEnum):
     reports about an act that contradict each other, a setting that breaks a promise."""
     CANNOT_TELL = 2
     """`verify`: neither sound nor altered can be shown; `reconcile`, `settle`, `cancel`: what became of
-    an act is still not known."""
+    an act is still not known; `refresh`: something is stale still."""
     COULD_NOT_RUN = 3
     """The question was not answered: no such ledger or run, a busy or newer database, an unreadable file."""
     REPLAN = 10

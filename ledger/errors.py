@@ -440,3 +440,11 @@ EFFECT_ERRORS: dict[str, type[EffectError]] = {
     kind.code: kind for kind in (EffectInFlight, EffectFailed, OutcomeUnknown)
 }
 """What a claim may meet beside refusals, by its stable code: the act was begun before."""
+
+UNREADABLE: tuple[type[LedgerError], ...] = (
+    IntegrityError,
+    SchemaMismatch,
+    UndecodableRecord,
+    UnknownEventName,
+)
+"""What reading a run may meet that only an upgrade, or a person, mends."""

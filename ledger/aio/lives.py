@@ -12,11 +12,11 @@ from ledger.aio.checking import check_due
 from ledger.aio.handles import AsyncRun
 from ledger.aio.hands import Hands
 from ledger.aio.turns import AsyncTurns
-from ledger.application.own_stream import UNREADABLE, note, refused_for
+from ledger.application.own_stream import note, refused_for
 from ledger.application.resuming import Patience, Resumption, asking, dry, superseded, told, unreadable
 from ledger.application.sayings import build, several
 from ledger.application.shared import Shared, run_id
-from ledger.errors import Superseded
+from ledger.errors import UNREADABLE, Superseded
 from ledger.gate import IDLE_SECONDS, LIVE_SECONDS
 from ledger.run.contract import Contract
 from ledger.values import Actor, Runtime

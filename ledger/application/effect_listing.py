@@ -16,11 +16,8 @@ from ledger.application.settling import Unsettled, oldest_first, unsettled
 from ledger.canonical import invalid
 from ledger.codec import effect_digest
 from ledger.errors import (
+    UNREADABLE,
     EffectNotFound,
-    IntegrityError,
-    LedgerError,
-    UndecodableRecord,
-    UnknownEventName,
 )
 from ledger.events import EffectIntended
 from ledger.record import Record
@@ -29,8 +26,6 @@ from ledger.run.history import EffectHistory
 _AT_ONCE = 200
 _SHORTEST = 8
 """Digits of a key that tell it apart well enough."""
-
-UNREADABLE: tuple[type[LedgerError], ...] = (IntegrityError, UndecodableRecord, UnknownEventName)
 
 
 class Unsettleds(NamedTuple):

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 from ledger.application.ledger import Ledger
 from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.errors import (
-    IntegrityError,
+    UNREADABLE,
     InvalidInput,
     LedgerError,
     RunNotFound,
-    UndecodableRecord,
+    SchemaMismatch,
     UnknownEventName,
 )
+
+NOT_READ: tuple[type[LedgerError], ...] = (*UNREADABLE, InvalidInput)
+"""What one run among many may raise while the others are still listed."""
 
 _MOST = 10_000
 _NAMES = 200
@@ -29,7 +32,7 @@ class Unread(NamedTuple):
     @property
     def altered(self) -> bool:
         """Whether its record is not what was written, rather than newer than this program."""
-        return not isinstance(self.error, UnknownEventName)
+        return not isinstance(self.error, SchemaMismatch | UnknownEventName)
 
 
 class Listing(NamedTuple):
@@ -50,7 +53,7 @@ def list_runs(ledger: Ledger, **fields: Any) -> Listing:
     """
     try:
         return Listing(ledger.runs(**fields))
-    except (IntegrityError, UndecodableRecord, UnknownEventName):
+    except UNREADABLE:
         return _one_by_one(ledger, RunQuery(**fields))
 
 
@@ -95,7 +98,7 @@ def _read(ledger: Ledger, name: str, query: RunQuery) -> RunSummary | Unread | N
         contract = ledger.contract(name)
     except RunNotFound:
         return None
-    except (IntegrityError, InvalidInput, UndecodableRecord, UnknownEventName) as error:
+    except NOT_READ as error:
         return Unread(name, error)
     return RunSummary.of(contract) if query.matches(contract) else None
 

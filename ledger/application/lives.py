@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ledger import commands as c
 from ledger.application.checking import check_sources
-from ledger.application.own_stream import UNREADABLE, note, refused_for
+from ledger.application.own_stream import note, refused_for
 from ledger.application.resuming import (
     Patience,
     Resumption,
@@ -22,7 +22,7 @@ from ledger.application.runs import Run
 from ledger.application.sayings import build, several
 from ledger.application.shared import Shared, run_id
 from ledger.application.turns import Turns
-from ledger.errors import Superseded
+from ledger.errors import UNREADABLE, Superseded
 from ledger.gate import IDLE_SECONDS, LIVE_SECONDS
 from ledger.run.contract import Contract
 from ledger.values import Actor, Runtime

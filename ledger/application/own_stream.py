@@ -7,7 +7,6 @@ from ledger.application.rows import decoded
 from ledger.codec import encode
 from ledger.errors import (
     ChainBroken,
-    IntegrityError,
     LedgerError,
     PositionConflict,
     SchemaMismatch,
@@ -22,9 +21,6 @@ from ledger.values import Actor
 
 STREAM = "$ledger"
 """Name of the tenant's own stream in the store."""
-
-UNREADABLE = (IntegrityError, SchemaMismatch, UndecodableRecord, UnknownEventName)
-"""What reading a run may meet that only an upgrade or a person mends."""
 
 _KINDS: dict[type[LedgerError], str] = {
     ChainBroken: "chain_broken",

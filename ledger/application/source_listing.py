@@ -7,14 +7,10 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from ledger.application.ledger import Ledger
-from ledger.application.listing import Unread
+from ledger.application.listing import NOT_READ, Unread
 from ledger.errors import (
-    IntegrityError,
-    InvalidInput,
     NotFound,
     RunNotFound,
-    UndecodableRecord,
-    UnknownEventName,
 )
 from ledger.run.contract import Constraint, Contract
 from ledger.run.sources import Gone, Item, SourceState
@@ -164,6 +160,6 @@ def _contracts(ledger: Ledger) -> Iterator[Contract | Unread]:
                 yield ledger.contract(head.stream)
             except RunNotFound:
                 continue
-            except (IntegrityError, InvalidInput, UndecodableRecord, UnknownEventName) as error:
+            except NOT_READ as error:
                 yield Unread(head.stream, error)
         after = heads[-1].stream

@@ -142,7 +142,8 @@ def _without_module(one: Unsettled) -> str:
 
 def _told(opened: Ledger, run: str | None, unread: list[Unread]) -> Iterator[Reconciled]:
     """Ask about one run, or all; where one of them cannot be read, about the others, run by run."""
-    from ledger.application.effect_listing import UNREADABLE, list_unsettled
+    from ledger.application.effect_listing import list_unsettled
+    from ledger.errors import UNREADABLE
 
     begun = False
     try:

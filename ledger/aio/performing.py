@@ -219,6 +219,7 @@ class Driver:
         doing = self._doing
         probe = doing.act.tool.probe
         assert probe is not None, "only what can be asked is asked"
+        await self._hands.read(doing.asks)
         end = await self._called(probe, lambda: probe(*doing.asked_with()))
         return end.value if isinstance(end, p.Returned) else end
 

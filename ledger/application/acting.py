@@ -53,6 +53,8 @@ class Doing:
     """When the last claim, or read, began, on the monotonic clock."""
     seen_at: Any = None
     """When it began, on the ledger's clock."""
+    asked_at: Any = None
+    """When the probe was asked last, by the clock of leases."""
     claimed_at: Any = None
     """When the last claim began, on the ledger's clock."""
     heard_late: bool = False
@@ -105,6 +107,8 @@ class Doing:
             }
         else:
             fields["key"] = self.act.key
+        if report.kind is c.ReconcileEffect:
+            fields["asked_at"] = self.asked_at
         context = self.context
         if blobs or context.secret is not None:
             context = replace(context, blobs=blobs, secret=None)
@@ -263,6 +267,11 @@ class Doing:
         signature = self.act.tool.signature
         wants = signature is not None and signature.wants_effect
         return {**values, "effect": effect} if wants else values
+
+    def asks(self) -> None:
+        """Note when the probe is asked: what it answers is so of then, however late it is recorded."""
+        edge = self.workshop.edge
+        self.asked_at = edge.lease_now(edge.now())
 
     def asked_with(self) -> tuple[str, Any]:
         """Return what to call the probe with: the key, and all arguments as JSON values."""

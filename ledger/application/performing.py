@@ -122,6 +122,7 @@ class Driver:
     def _ask(self) -> Any:
         probe = self._doing.act.tool.probe
         assert probe is not None, "only what can be asked is asked"
+        self._doing.asks()
         try:
             return plain(probe(*self._doing.asked_with()))
         except Exception as error:  # noqa: BLE001  a probe that fails could not tell

@@ -101,9 +101,9 @@ def not_know(contract: Contract, command: ReportUnknown, given: Given) -> Decisi
 def reconcile(contract: Contract, command: ReconcileEffect, given: Given) -> Decision:
     """Settle what was found out, where it is evidence already; else keep what was said.
 
-    That the outside knows nothing of an act is evidence only once nothing that was sent can still land. A
-    person may say so once the lease has ended, on their own word. An act that two attempts have done is for a
-    person alone: that the outside has it says nothing of how often.
+    That the outside knows nothing of an act is evidence only if nothing that was sent could land once it was
+    asked. A person may say so once the lease has ended, on their own word. An act that two attempts have done
+    is for a person alone: that the outside has it says nothing of how often.
     """
     known = _known(given)
     if known is None:
@@ -141,7 +141,8 @@ def _is_evidence(known: EffectHistory, command: ReconcileEffect, given: Given) -
     now = given.for_leases
     if known.may_be_sending(now, renewed):
         return False
-    return command.method == "person" or known.may_land_until(renewed) <= now
+    asked = now if command.asked_at is None else min(command.asked_at, now)
+    return command.method == "person" or known.may_land_until(renewed) <= asked
 
 
 def _known(given: Given) -> EffectHistory | None:

@@ -411,3 +411,24 @@ def test_secrets_are_looked_up_and_told_nowhere(open_on: Waiting) -> None:
     told = only(open_on(secrets=secrets, tools=[one]).reconcile())
     assert (told.found, seen) == ("happened", [TOKEN] * 2)
     assert TOKEN not in told.because + "".join(str(event) for event in events(ledger))
+
+
+# --- what a probe says is of when it was asked ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(29, "unknown"), (30, "did_not_happen")])
+def test_what_a_probe_does_not_find_is_so_of_when_it_was_asked(
+    ledger: Any, clock: SetClock, seconds: int, found: str
+) -> None:
+    """What was sent may land while the probe, or the record of what it said, takes its time."""
+
+    def find(key: str, args: Any) -> NotHappened | None:
+        if clock.now == sent:
+            return None
+        clock.tick(60)
+        return NotHappened()
+
+    sent = clock.now
+    left(ledger, tool(name="refund", recovery="queryable", probe=find)(Outside(TimeoutError())))
+    clock.tick(seconds)
+    assert only(ledger.reconcile()).found == found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -312,6 +313,17 @@ def test_a_probe_s_no_is_evidence_once_nothing_that_was_sent_can_land(settle: An
     on_time = early.at(run.now).later(seconds=seconds).when(find("did_not_happen")).after
     assert on_time.contract.effects == ()
     assert history(on_time).status == "did_not_happen"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"), [(59, "executing"), (60, "did_not_happen"), (3600, "did_not_happen")]
+)
+def test_a_probe_s_word_is_of_when_it_was_asked(asked: int, found: str) -> None:
+    """Recorded later it is no better, and of the time to come nobody can say anything."""
+    no = find("did_not_happen", asked_at=START + timedelta(seconds=asked))
+    assert history(BEGUN.later(seconds=60).when(no).after).status == found
+    if asked > 60:
+        assert history(BEGUN.later(seconds=59).when(no).after).status == "executing"
 
 
 def test_it_is_counted_from_the_worker_s_own_stop_where_it_said_so() -> None:

@@ -8,8 +8,8 @@ from datetime import timedelta
 import typer
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_SPAN = re.compile(r"(?:\d{1,9}[smhdw])+|\d{1,9}")
-_PART = re.compile(r"(\d+)([smhdw]?)")
+_SPAN = re.compile(r"(?:[0-9]{1,9}[smhdw])+|[0-9]{1,9}")
+_PART = re.compile(r"([0-9]+)([smhdw]?)")
 
 
 def read_span(text: str, *, option: str) -> timedelta:

@@ -22,16 +22,17 @@ class Line(NamedTuple):
     """A command line."""
 
     verb: str
+    """One word, or two where it is in a group."""
     about: Words
     """What stands by its place."""
     options: Words = ()
 
     def write(self, where: Words = ()) -> str:
         """Write it for a shell; behind `--` an id that begins with a dash is no option."""
-        options = (*self.options, *where)
+        verb, options = ("intent-ledger", *self.verb.split()), (*self.options, *where)
         if any(word.startswith("-") for word in self.about):
-            return shlex.join(("intent-ledger", self.verb, *options, "--", *self.about))
-        return shlex.join(("intent-ledger", self.verb, *self.about, *options))
+            return shlex.join((*verb, *options, "--", *self.about))
+        return shlex.join((*verb, *self.about, *options))
 
 
 class Stop(NamedTuple):
@@ -169,7 +170,17 @@ def _take_over(stop: Stop) -> Iterator[Line]:
 
 
 def _observe(stop: Stop) -> Iterator[Line]:
-    yield Line("refresh", (stop.run,), ("--tools", "MODULE"))
+    if stop.reason.kind != "source_unchecked":
+        yield Line("refresh", (stop.run,), ("--tools", "MODULE"))
+    seen = _found(stop, "observations") or _invalidated(stop)
+    key, tool = ("KEY", "TOOL") if seen is None else (seen.key, seen.tool)
+    about = ("--key", key, "--tool", tool, "--observed-at", "TIME", "--value", "JSON")
+    yield Line("do observation.record", (stop.run,), about)
+
+
+def _invalidated(stop: Stop) -> Any:
+    seen = () if stop.contract is None else stop.contract.observations
+    return next((one for one in seen if one.invalidated_at == stop.reason.position), None)
 
 
 def _accept(stop: Stop) -> Iterator[Line]:

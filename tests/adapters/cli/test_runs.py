@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from ledger import Limits, open_ledger
+from ledger.errors import RunIsHeld
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Alter, Call
-from tests.adapters.cli.ledgers import RAISE_THE_LIMIT, respelt
+from tests.adapters.cli.ledgers import AGENT, RAISE_THE_LIMIT, respelt, ticking
 
 
 def ids(document: dict[str, list[dict[str, str]]]) -> list[str]:
@@ -119,6 +123,14 @@ def test_a_run_of_a_newer_release_is_named_and_is_not_called_altered(
     [
         ["--status", "sleeping"],
         ["--held", "--status", "open"],
+        ["--held", "--after", "a"],
+        ["--held", "--quiet-for", "1h"],
+        ["--held", "--limit", "0"],
+        ["--quiet-for", "1h", "--status", "held"],
+        ["--quiet-for", "soon"],
+        ["--older-than", "-1h"],
+        ["--older-than", "999999999w"],
+        ["--verdict", "continue"],
         ["--owner", "kim"],
         ["--label", "team"],
         ["--label", "team=a", "--label", "team=b"],
@@ -140,3 +152,95 @@ def test_every_width_shows_every_id(good: Path, columns: int) -> None:
     assert answer.code == 0
     for run in ("done", "other", "pays", "refund-17"):
         assert run in answer.out
+
+
+# --- who watches ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Path:
+    """Return a ledger of runs that are held since 2020 and since now, stopped by a limit, quiet and alive."""
+    path = tmp_path / "watched.db"
+    with open_ledger(path, clock=ticking(datetime(2020, 1, 31, tzinfo=UTC)), actor=AGENT) as ledger:
+        for name in ("old", "older", "quiet"):
+            ledger.open_run(name, f"Goal of {name}", rests_on=["assumption:a"])
+        for name in ("older", "old"):
+            ledger.run(name).assume("a", "so it is")
+            ledger.run(name).refute("a", evidence="it is not")
+            ledger.resume(name, idle_seconds=None)
+        spent = ledger.open_run("spent", "Walk", limits=Limits(steps=1))
+        spent.move("one")
+        with suppress(RunIsHeld):
+            spent.move("two")
+        ledger.open_run("gone", "Nothing").close("cancelled")
+    with open_ledger(path, actor=AGENT) as ledger:
+        ledger.open_run("young", "Wait").suspend(reason="night")
+        ledger.open_run("alive", "Go on")
+    return path
+
+
+def test_what_is_held_comes_longest_first_with_its_verdict(call: Call, watched: Path) -> None:
+    answer = call("runs", "--held", "--ledger", watched)
+    header, *rows = (line.split() for line in answer.out.splitlines())
+    assert " ".join(header) == "RUN STATUS REASONS HELD SINCE FOR OWED UNSETTLED GOAL"
+    assert [row[:4] for row in rows] == [[name, "held:", "restart", "1"] for name in ("older", "old")]
+    assert rows[0][4] == "2020-01-31"
+    document = call("runs", "--held", "--ledger", watched, "--json").document
+    assert ids(document) == ["older", "old"]
+    first = document["runs"][0]
+    assert (first["verdict"], first["reasons"], first["status"]) == ("restart", 1, "held")
+    assert (first["held_at"], document["next"], document["left_out"]) == (first["at"], None, 0)
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (["--verdict", "restart"], ["older", "old"]),
+        (["--verdict", "replan"], []),
+        (["--older-than", "1h"], ["older", "old"]),
+        (["--older-than", "500000d"], []),
+        (["--held", "--prefix", "olde"], ["older"]),
+        (["--quiet-for", "1h"], ["quiet"]),
+        (["--quiet-for", "0s"], ["quiet", "alive"]),
+        (["--quiet-for", "0s", "--prefix", "al"], ["alive"]),
+        (["--status", "suspended"], ["spent", "young"]),
+    ],
+)
+def test_filters_of_who_watches(call: Call, watched: Path, filters: list[str], found: list[str]) -> None:
+    assert ids(call("runs", *filters, "--ledger", watched, "--json").document) == found
+
+
+def test_what_goes_beyond_the_limit_is_counted(call: Call, watched: Path) -> None:
+    document = call("runs", "--held", "--limit", "1", "--ledger", watched, "--json").document
+    assert (ids(document), document["left_out"]) == (["older"], 1)
+    assert call("runs", "--held", "--limit", "1", "--ledger", watched).err == "1 more: --limit 2\n"
+
+
+def test_a_run_that_is_stuck_shows_how_long_nothing_was_heard(call: Call, watched: Path) -> None:
+    answer = call("runs", "--quiet-for", "1h", "--ledger", watched)
+    header, row = (line.split() for line in answer.out.splitlines())
+    assert " ".join(header) == (
+        "RUN STATUS EVENTS LAST SIGN OF LIFE QUIET FOR LAST EVENT OWED UNSETTLED GOAL"
+    )
+    assert row[:4] == ["quiet", "open", "1", "2020-01-31"]
+    assert row[6] == "d"
+
+
+def test_the_limit_that_stopped_a_run_is_named(call: Call, watched: Path) -> None:
+    out = call("runs", "--status", "suspended", "--ledger", watched).out
+    assert "spent  suspended: steps  " in out
+    assert "young  suspended         " in out
+
+
+def test_a_run_that_cannot_be_read_is_named_whoever_watches(call: Call, watched: Path, alter: Alter) -> None:
+    alter(watched, "UPDATE events SET hash = zeroblob(32) WHERE run = 'old'")
+    answer = call("runs", "--held", "--ledger", watched, "--json")
+    assert answer.code == 1
+    assert (ids(answer.document), ids({"runs": answer.document["unread"]})) == (["older"], ["old"])
+
+
+@pytest.mark.parametrize("arguments", [("--held",), ("--quiet-for", "1h")])
+def test_a_narrow_terminal_tells_how_long(watched: Path, arguments: tuple[str, ...]) -> None:
+    out = " ".join(at_terminal("runs", *arguments, "--ledger", watched, columns=60).out.split())
+    assert ("held: restart, for " in out) is (arguments == ("--held",))
+    assert ("quiet for " in out) is (arguments != ("--held",))

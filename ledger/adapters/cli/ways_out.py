@@ -9,6 +9,8 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ledger.run.keys import check_key
+
 if TYPE_CHECKING:
     from ledger.events import Reason
     from ledger.run.contract import Contract, Effect, Grant
@@ -174,6 +176,9 @@ def _observe(stop: Stop) -> Iterator[Line]:
         yield Line("refresh", (stop.run,), ("--tools", "MODULE"))
     seen = _found(stop, "observations") or _invalidated(stop)
     key, tool = ("KEY", "TOOL") if seen is None else (seen.key, seen.tool)
+    if seen is None and stop.reason.kind == "source_unchecked":
+        source = stop.reason.what.partition(" was ")[0]
+        key, tool = check_key(source), f"source.{source.partition(':')[0]}"
     about = ("--key", key, "--tool", tool, "--observed-at", "TIME", "--value", "JSON")
     yield Line("do observation.record", (stop.run,), about)
 

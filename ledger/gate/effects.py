@@ -43,7 +43,7 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
     Who worked on it in the same session may go on: it is that program, started again.
     """
     alive, actor = contract.alive, question.actor
-    if contract.stopped is not None or question.take_over:
+    if contract.stopped is not None or question.take_over or _is_untouched(contract):
         return
     if (alive.by, alive.session) == (actor.id, actor.session):
         return
@@ -51,3 +51,8 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
         session = "" if alive.session is None else f" in session {alive.session}"
         what = f"{alive.by}{session} is at work on it"
         yield reason("still_running", what, position=alive.position, since=alive.at, who=alive.by)
+
+
+def _is_untouched(contract: Contract) -> bool:
+    """Tell whether the run is a successor that no program works on yet; who restarts one does not."""
+    return contract.predecessor is not None and contract.alive.position <= 2

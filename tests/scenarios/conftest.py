@@ -1,0 +1,68 @@
+"""Scenes on each kind of store; on one of them everything is asked and said at the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from ledger import open_ledger
+from ledger.testing import Clock
+from tests.scenarios.desk import AtCommandLine, AtLibrary, Desk
+from tests.scenarios.scene import Behind, Scene
+from tests.scenarios.till import Till
+from tests.stores.place import address
+
+Begin = Callable[..., Desk]
+
+KINDS = ["memory", "sqlite", "postgres", pytest.param("commands", marks=pytest.mark.slow)]
+LASTING = ["sqlite", "postgres", pytest.param("commands", marks=pytest.mark.slow)]
+
+
+def scene_of(kind: str, folder: Path, lasts: float = 0) -> Scene:
+    """Return a scene of a kind; `lasts` says how many seconds pass in it at most."""
+    till = Till(folder / "till.jsonl")
+    clock = Behind(lasts) if kind == "commands" else Clock()
+    if kind == "memory":
+        return Scene(":memory:", folder, clock, till, open_ledger(":memory:").store)
+    return Scene(
+        address("postgres", folder) if kind == "postgres" else folder / "ledger.db", folder, clock, till
+    )
+
+
+def desk_of(kind: str, folder: Path, lasts: float = 0) -> Desk:
+    """Return a desk in a scene of a kind."""
+    scene = scene_of(kind, folder, lasts)
+    return AtCommandLine(scene) if kind == "commands" else AtLibrary(scene)
+
+
+@pytest.fixture(params=KINDS)
+def begin(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Begin]:
+    """Return a function that begins a scene; it is told how long that lasts."""
+    yield from _beginning(request.param, tmp_path)
+
+
+@pytest.fixture(params=LASTING)
+def begin_lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Begin]:
+    """Return the same where a program is a process of its own."""
+    yield from _beginning(request.param, tmp_path)
+
+
+@pytest.fixture(params=KINDS[:3])
+def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
+    """Return a scene on each kind of store."""
+    with closing(scene_of(request.param, tmp_path)) as scene:
+        yield scene
+
+
+def _beginning(kind: str, folder: Path) -> Iterator[Begin]:
+    with ExitStack() as opened:
+
+        def begun(lasts: float = 0) -> Desk:
+            desk = desk_of(kind, folder, lasts)
+            opened.callback(desk.scene.close)
+            return desk
+
+        yield begun

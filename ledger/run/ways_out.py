@@ -1,31 +1,43 @@
-"""What leads on from where a run stands: the commands, and the calls where there is no command."""
+"""What leads on from where a run stands, as commands."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
-from ledger.canonical import quote
+from ledger.events import Reason
 from ledger.run.contract import Contract
 from ledger.run.outside import OpenEffect
 from ledger.values import Text, Value
 
-REMEDIES: dict[str, str] = {
-    "approval.requested": "do(RequestApproval(id=…, key=…))",
-    "assumption.refuted": "refute(ID, evidence=…, by=…), or state on what it rests instead",
-    "authority.granted": "grant(ID, principal=…, scopes=…, granted_by=…)",
-    "authority.renewed": "renew(ID, by=…)",
-    "constraint.accepted": "accept(ID, TEXT, asserted_by=…, source=…, change=…)",
-    "constraint.revision_acknowledged": "acknowledge(SOURCE, by=…, reason=…)",
-    "goal.revised": "revise_goal(TEXT, reason=…, by=…)",
-    "observation.recorded": "observe(KEY, …), with what is seen now",
-    "plan.revised": "revise_plan(STEPS, reason=…)",
-    "runtime.adopted": "adopt_runtime(RUNTIME, reason=…, by=…)",
-}
-"""The call on the handle of a run that records the event which clears a reason."""
 
-CLEARED_BY_SETTLING = frozenset({"effect.reconciled", "effect.succeeded", "run.resumed"})
-"""Events that finding out about an effect, or the resume itself, records."""
+class Remedy(NamedTuple):
+    """A command that clears a reason."""
+
+    verb: str
+    options: str
+    where: Literal["assumptions", "constraints", "grants"] | None = None
+    """What it speaks of, behind the run: the member of the contract that stands where the reason says."""
+    name: str = ""
+    """What stands for that where nothing is found."""
+
+
+REMEDIES: dict[str, Remedy] = {
+    "assumption.refuted": Remedy("refute", "--evidence TEXT", "assumptions", "ID"),
+    "authority.granted": Remedy(
+        "grant", "--principal agent:NAME --scope SCOPE --granted-by human:NAME", None, "NEW-ID"
+    ),
+    "authority.renewed": Remedy("renew", "--by human:NAME", "grants", "ID"),
+    "constraint.accepted": Remedy("accept", "--by human:NAME", "constraints", "ID"),
+    "constraint.revision_acknowledged": Remedy("acknowledge", "--by human:NAME", None, "KIND:NAME"),
+    "goal.revised": Remedy("revise-goal", "--reason TEXT --by human:NAME"),
+    "observation.recorded": Remedy("refresh", "--tools MODULE"),
+    "plan.revised": Remedy("revise-plan", "--step NAME --reason TEXT"),
+    "run.restarted": Remedy("restart", "--as NEW-ID --reason TEXT --by human:NAME"),
+    "runtime.adopted": Remedy("adopt-runtime", "--runtime FIELD=VALUE --reason TEXT --by human:NAME"),
+}
+"""The command that records the event which clears a reason."""
 
 _ASKED = frozenset({"database", "probe", "relay", "send_again"})
 
@@ -34,8 +46,7 @@ class WayOut(Value):
     """One step that leads on."""
 
     command: Text
-    """For a shell where it begins with `intent-ledger`, else for Python; names in capitals are to be filled
-    in, and so is each `…`."""
+    """For a shell. Words in capitals are to be filled in."""
     why: Text
 
 
@@ -54,8 +65,7 @@ def ways_out(contract: Contract, unsettled: Sequence[OpenEffect]) -> Iterator[Wa
             shell("brief", contract.fork_of), "this run is a fork and performs nothing: see its origin"
         )
         return
-    yield from _answers(contract)
-    yield from _remedies(contract)
+    yield from _remedies(shell, contract)
     yield _way(shell("resume", contract.run), _resuming(contract))
 
 
@@ -67,10 +77,10 @@ class _Shell:
             "intent-ledger" if tenant == "default" else f"intent-ledger --tenant={shlex.quote(tenant)}"
         )
 
-    def __call__(self, verb: str, argument: str, options: str = "") -> str:
-        """Write a command whose last word is an id; behind `--` one that begins with a dash is no option."""
-        dashed = "-- " if argument.startswith("-") else ""
-        return " ".join(part for part in (self._begin, verb, options, dashed + shlex.quote(argument)) if part)
+    def __call__(self, verb: str, *about: str, options: str = "") -> str:
+        """Write a command whose last words are ids; behind `--` one that begins with a dash is no option."""
+        dashed = ("--",) if any(one.startswith("-") for one in about) else ()
+        return " ".join(filter(None, (self._begin, verb, options, *dashed, *map(shlex.quote, about))))
 
     def on_run(self, verb: str, run: str, options: str) -> str:
         """Write a command that takes a run as an option."""
@@ -90,36 +100,31 @@ def _settling(shell: _Shell, run: str, unsettled: Sequence[OpenEffect]) -> Itera
         if effect.way == "person":
             options = "--happened --evidence TEXT --by human:NAME"
             why = f"a person has to find out whether {effect.tool} happened; --did-not, where it did not"
-            yield _way(shell("settle", effect.key, options), why)
+            yield _way(shell("settle", effect.key, options=options), why)
 
 
-def _answers(contract: Contract) -> Iterator[WayOut]:
-    for item in contract.approvals:
-        if item.answered is None:
-            answer = f"AnswerApproval(id={quote(item.id)}, answer=…, by=…)"
-            yield _way(
-                f"{_handle(contract)}.do({answer})", item.question or f"the act {item.key} waits for it"
-            )
+def _remedies(shell: _Shell, contract: Contract) -> Iterator[WayOut]:
+    """Name what clears each reason that holds the run, where a command does.
 
-
-def _remedies(contract: Contract) -> Iterator[WayOut]:
-    """Name what clears each reason that holds the run; what the steps above clear, they have named."""
+    Reasons of effects are cleared by settling those, and some only by the program or a person.
+    """
     for reason in () if contract.held is None else contract.held.reasons:
-        if reason.cleared_by == "run.restarted":
-            yield _way(f"ledger.restart({quote(contract.run)}, as_=…, reason=…, by=…)", reason.what)
-        elif reason.cleared_by in REMEDIES:
-            yield _way(f"{_handle(contract)}.{REMEDIES[reason.cleared_by]}", reason.what)
-        elif reason.cleared_by not in CLEARED_BY_SETTLING:
-            yield _way(f"a person: the event {reason.cleared_by} clears it", reason.what)
+        remedy = REMEDIES.get(reason.cleared_by)
+        if remedy is not None:
+            yield _way(_command(shell, contract, remedy, reason), reason.what)
 
 
-def _handle(contract: Contract) -> str:
-    return f"ledger.run({quote(contract.run)})"
+def _command(shell: _Shell, contract: Contract, remedy: Remedy, reason: Reason) -> str:
+    if not remedy.name:
+        return shell(remedy.verb, contract.run, options=remedy.options)
+    members = () if remedy.where is None else getattr(contract, remedy.where)
+    found = (member.id for member in members if member.position == reason.position)
+    return shell(remedy.verb, contract.run, next(found, remedy.name), options=remedy.options)
 
 
 def _resuming(contract: Contract) -> str:
     if contract.held is not None:
-        return "asks again, once the reasons above are cleared"
+        return "asks again, and says of each reason what clears it"
     if contract.suspended is not None:
         return "asks whether it may go on"
     return "asks whether it may go on; while its program is alive, only to take it over (--take-over)"

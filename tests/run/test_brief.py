@@ -13,7 +13,6 @@ from hypothesis import given as draws
 from hypothesis import strategies as st
 
 from ledger import events as e
-from ledger.application.runs import Run
 from ledger.gate.reasons import KINDS
 from ledger.run import brief_effects, ways_out
 from ledger.run.amounts import take
@@ -355,7 +354,6 @@ def test_the_next_steps_of_a_run_that_is_open() -> None:
     brief = brief_of(FULL, LATER)
     assert [way.command for way in brief.next] == [
         "intent-ledger reconcile --run=run-1 --tools MODULE",
-        'ledger.run("run-1").do(AnswerApproval(id="ok-1", answer=…, by=…))',
         "intent-ledger resume run-1",
     ]
 
@@ -381,16 +379,26 @@ def test_a_run_that_is_held_shows_every_reason_and_what_clears_it(kind: str) -> 
     assert reason.cleared_by == KINDS[kind].cleared_by
     assert f"- {kind}: because of {kind}\n  (cleared by " in brief.to_markdown()
     named = [way for way in brief.next if way.why == reason.what]
-    assert bool(named) is (reason.cleared_by not in ways_out.CLEARED_BY_SETTLING)
+    assert bool(named) is (reason.cleared_by in ways_out.REMEDIES)
 
 
-def test_every_remedy_is_a_call_that_exists() -> None:
-    for event, call in ways_out.REMEDIES.items():
-        assert hasattr(Run, call.partition("(")[0]), event
+def test_every_reason_has_a_way_out_or_is_one_that_no_command_clears() -> None:
     named = {kind.cleared_by for kind in KINDS.values()}
-    assert set(ways_out.REMEDIES) <= named
-    others = named - set(ways_out.REMEDIES) - ways_out.CLEARED_BY_SETTLING
-    assert others == {"run.restarted", "run.opened", "upgrade", "a person"}
+    by_settling = {"effect.reconciled", "effect.succeeded", "run.resumed"}
+    by_others = {"approval.requested", "run.opened", "upgrade", "a person"}
+    assert named == set(ways_out.REMEDIES) | by_settling | by_others
+
+
+def test_a_remedy_names_what_the_reason_speaks_of() -> None:
+    reason = e.Reason(cleared_by="authority.renewed", kind="authority_expired", position=2, what="it ended")
+    other = reason.with_fields({"position": 9})
+    held = e.ResumeRefused(reasons=(reason, other), verdict=Verdict.REAPPROVE)
+    commands = [way.command for way in brief_of(given(x.opened(), x.granted("till noon"), held)).next]
+    assert commands == [
+        "intent-ledger renew --by human:NAME run-1 'till noon'",
+        "intent-ledger renew --by human:NAME run-1 ID",
+        "intent-ledger resume run-1",
+    ]
 
 
 def test_ids_cannot_break_out_of_a_command() -> None:

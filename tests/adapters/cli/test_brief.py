@@ -5,8 +5,16 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import click
+import pytest
+
 from ledger import open_ledger
+from ledger.adapters.cli.app import command
+from ledger.events import Reason, ResumeRefused, RunOpened
 from ledger.run.brief import Brief
+from ledger.run.ways_out import REMEDIES, ways_out
+from ledger.testing import given
+from ledger.values import Verdict
 from tests.adapters.cli.acts import BOOKED, FAILED, LEAK, MAIL, REFUNDS, begin_now
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Call
@@ -115,6 +123,17 @@ def test_the_commands_that_lead_on_exist_and_take_what_they_are_given(call: Call
     assert call(*settled[1:], "--ledger", acts).code == 0
     document = call("brief", "refund-17", "--ledger", acts, "--json").document
     assert [one["key"] for one in document["done"]] == [MAIL, BOOKED], "in the order of their intentions"
+
+
+@pytest.mark.parametrize("event", REMEDIES)
+def test_every_remedy_is_a_command_line_that_is_taken(event: str) -> None:
+    reason = Reason(cleared_by=event, kind="idle", what="it was so")
+    held = given(RunOpened(goal="Pay"), ResumeRefused(reasons=(reason,), verdict=Verdict.REPLAN)).contract
+    way, _ = ways_out(held, ())
+    program, verb, *words = shlex.split(way.command)
+    assert program == "intent-ledger"
+    group = command()
+    group.commands[verb].make_context(verb, words, parent=click.Context(group))
 
 
 def test_no_secret_that_an_outside_says_appears(call: Call, acts: Path, shop: Path) -> None:

@@ -39,7 +39,7 @@ REMEDIES: dict[str, Remedy] = {
 }
 """The command that records the event which clears a reason."""
 
-_ASKED = frozenset({"database", "probe", "relay", "send_again"})
+_ASKED = frozenset({"probe", "send_again"})
 
 
 class WayOut(Value):

@@ -76,6 +76,7 @@ READERS = (
     ("do", "plan.commit", "refund-17", "--steps", '{"name": "x"}'),
     ("log", "$ledger"),
     ("contract", "refund-17"),
+    ("brief", "refund-17"),
     ("log", "refund-17"),
     ("diff", "refund-17"),
     ("effects",),

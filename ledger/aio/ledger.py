@@ -27,7 +27,7 @@ from ledger.application.kinds import RUN, SOURCE, load_contract
 from ledger.application.ledger import Ledger, shared_of
 from ledger.application.query import Page, RunQuery
 from ledger.application.runs import known
-from ledger.application.settling import Reconciled, Unsettled, not_asked
+from ledger.application.settling import Reconciled, Unsettled, not_asked, recorded_elsewhere
 from ledger.application.shared import opening, run_id
 from ledger.application.statements import Context, Stated
 from ledger.application.stream import Stream
@@ -212,8 +212,12 @@ class AsyncLedger(AsyncLives, Registered):
         Leave it through `contextlib.aclosing(...)` where not all of it is wanted.
         """
         for one in await self.effects(run):
+            elsewhere = recorded_elsewhere(one.effect)
             because = not_asked(one, self._shared.workshop.known)
-            if because is not None:
+            if elsewhere is not None:
+                await (await self.run(one.run, actor=actor)).do(elsewhere)
+                yield Reconciled(one.run, one.effect, elsewhere.found, elsewhere.evidence)
+            elif because is not None:
                 yield Reconciled(one.run, one.effect, "not_asked", because)
             else:
                 found, said = await (await self.run(one.run, actor=actor))._find_out(one.effect)

@@ -11,7 +11,14 @@ from ledger.application.edge import Edge
 from ledger.application.looking import known_effect
 from ledger.application.performing import refuse_async
 from ledger.application.runs import Run
-from ledger.application.settling import Reconciled, Unsettled, not_asked, oldest_first, unsettled
+from ledger.application.settling import (
+    Reconciled,
+    Unsettled,
+    not_asked,
+    oldest_first,
+    recorded_elsewhere,
+    unsettled,
+)
 from ledger.application.shared import Shared
 from ledger.gateway.tools import Declared, Function, Tool, declare
 from ledger.run.contract import Contract
@@ -106,18 +113,23 @@ class Effects(Registered, ABC):
     def reconcile(self, run: str | None = None, *, actor: Actor | None = None) -> Iterator[Reconciled]:
         """Find out about every effect of which nobody knows, and record each answer as evidence.
 
-        Yields one after another, the oldest first. The probe of its tool is asked. Where there is none, or it
-        cannot tell, a tool that is registered as idempotent is called: the same is sent again under its key,
-        as long as the outside remembers that and no worker holds the lease; only its success settles it. For
-        the rest it is said why not. Also where the run is held or closed; a fork sends nothing.
+        Yields one after another, the oldest first. What another run of the lineage settled is told to this
+        one. Else the probe of its tool is asked. Where there is none, or it cannot tell, a tool that is
+        registered as idempotent is called: the same is sent again under its key, as long as the outside
+        remembers that and no worker holds the lease; only its success settles it. For the rest it is said why
+        not. Also where the run is held or closed; a fork sends nothing.
 
         Raises:
             RunNotFound: no such run.
             InvalidInput: what would be called is a coroutine function; `AsyncLedger` awaits those.
         """
         for one in self.effects(run):
+            elsewhere = recorded_elsewhere(one.effect)
             because = not_asked(one, self._shared.workshop.known)
-            if because is not None:
+            if elsewhere is not None:
+                self.run(one.run, actor=actor).do(elsewhere)
+                yield Reconciled(one.run, one.effect, elsewhere.found, elsewhere.evidence)
+            elif because is not None:
                 yield Reconciled(one.run, one.effect, "not_asked", because)
             else:
                 found, said = self.run(one.run, actor=actor)._find_out(one.effect)

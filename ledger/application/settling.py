@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
 from ledger.application.looking import effects_of, renewed_until
+from ledger.commands import ReconcileEffect
 from ledger.gateway.tools import Tool
 from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
@@ -51,6 +52,18 @@ def unsettled(edge: Edge, contract: Contract) -> Iterator[Unsettled]:
         for known in (found[key] for key in some if key in found):
             until = renewed_until(edge, known, now) or known.lease_until
             yield Unsettled(contract.run, known.status_at(now, until), known, until)
+
+
+def recorded_elsewhere(known: EffectHistory) -> ReconcileEffect | None:
+    """Build what a run is told of an effect that it holds as unsettled and another run of its lineage settled."""
+    if not known.is_settled:
+        return None
+    return ReconcileEffect(
+        evidence=f"recorded as {known.status} at position {known.position} of {known.run!r}",
+        found="happened" if known.status == "succeeded" else "did_not_happen",
+        key=known.key,
+        method="late_outcome",
+    )
 
 
 def not_asked(one: Unsettled, tools: Mapping[str, Tool]) -> str | None:

@@ -96,7 +96,7 @@ def dry(shared: Shared, contract: Contract, actor: Actor, asked: Asking) -> Judg
         raise refusal_error(refusal)
     states: dict[str, SourceState] = {}
     for source in sources_of(contract):
-        states[source] = shared.source_turns(source).look()
+        states[source] = shared.source_now(source)
     given = Given(actor, now, contract.run, lease_now=edge.lease_now(now), sources=states)
     assert RUN.judge is not None
     return RUN.judge(edge, contract, given, asked)

@@ -55,9 +55,19 @@ class Shared:
 
     def source_states(self, source: str, fresh: bool) -> Mapping[str, SourceState]:
         """Read a source stream; from then on its head exists, for guards to hold."""
-        self.open_head(source)
-        turns = self.source_turns(source)
-        return {source: turns.look() if fresh else turns.stream.state}
+        state = self.source_now(source) if fresh else self.source_turns(source).stream.state
+        if state.position == 0:
+            self.open_head(source)
+        return {source: state}
+
+    def source_now(self, source: str) -> SourceState:
+        """Return what a source says now: one query, be it known here or not.
+
+        Raises:
+            InvalidInput: the id is not `kind:name`.
+        """
+        turns, is_new = self._sourced(source)
+        return turns.stream.state if is_new else turns.look()
 
     def source_turns(self, source: str) -> Turns[SourceState]:
         """Return the stream of a source, shared by all of this ledger.
@@ -65,15 +75,21 @@ class Shared:
         Raises:
             InvalidInput: the id is not `kind:name`.
         """
-        turns = self._sources.get(source)
-        if turns is None:
-            name = PREFIX + source_id(source)
-            turns = Turns(Stream(self.edge, name, SOURCE, load_source(self.edge, name)))
-            # Each of these is one step, so there is no lock that a fork could leave locked.
-            if len(self._sources) >= _SOURCES_KEPT:
-                self._sources.clear()
-            turns = self._sources.setdefault(source, turns)
+        turns, _ = self._sourced(source)
         return turns
+
+    def _sourced(self, source: str) -> tuple[Turns[SourceState], bool]:
+        """Return the stream of a source, and whether it was read just now, in this call."""
+        turns = self._sources.get(source)
+        if turns is not None:
+            return turns, False
+        name = PREFIX + source_id(source)
+        new = Turns(Stream(self.edge, name, SOURCE, load_source(self.edge, name)))
+        # Each of these is one step, so there is no lock that a fork could leave locked.
+        if len(self._sources) >= _SOURCES_KEPT:
+            self._sources.clear()
+        turns = self._sources.setdefault(source, new)
+        return turns, turns is new
 
     def open_head(self, source: str) -> None:
         if source not in self.edge.opened_heads:

@@ -92,8 +92,8 @@ Examples:
         Saying("authority.renew", positional=("id",), left_out=("about",)),
         """Let a grant live on.
 
-With a later end, more budget, or for another session: a renewal only ever extends. --add-budget UNIT=0 adds
-nothing and confirms the grant, where it has a budget. For people.
+With a later end, more budget, or for another session: a renewal only ever extends. Without any of these it
+confirms the grant as it is, which one that is to be approved anew waits for. For people.
 
 \b
 Examples:

@@ -99,11 +99,12 @@ def _renew(stop: Stop) -> Iterator[Line]:
     about, kind, session = (stop.run, grant.id), stop.reason.kind, stop.actor.session
     if session is not None and grant.session not in (None, session):
         yield Line("renew", about, ("--session", session, "--by", WHO))
-    elif kind == "authority_exhausted" or (kind == "authority_on_resume" and grant.budget):
-        amount = "AMOUNT" if kind == "authority_exhausted" else "0"
+    elif kind == "authority_on_resume":
+        yield Line("renew", about, ("--by", WHO))
+    elif kind == "authority_exhausted":
         unit = next(iter(grant.budget or {"UNIT": 0}))
-        yield Line("renew", about, ("--add-budget", f"{unit}={amount}", "--by", WHO))
-    elif grant.expires_at is not None and kind != "authority_of_another_session":
+        yield Line("renew", about, ("--add-budget", f"{unit}=AMOUNT", "--by", WHO))
+    elif kind == "authority_expired":
         yield Line("renew", about, ("--expires-at", "TIME", "--by", WHO))
     else:
         yield _again(stop, grant)

@@ -33,9 +33,14 @@ def refunds(tmp_path: Path) -> Path:
         source = Source("policy", "refunds", revision="4")
         run.accept("limit-100", WORDS, source=source, asserted_by="human:kim")
         run.assume("in-stock", "The item is in stock")
-        said = {"principal": "agent:refunds", "scopes": ["refund"], "granted_by": "human:kim"}
-        person = ledger.run("refund-17", actor=KIM)
-        person.grant("g", session="s-1", on_resume="continue", **said)
+        ledger.run("refund-17", actor=KIM).grant(
+            "g",
+            principal="agent:refunds",
+            scopes=["refund"],
+            granted_by="human:kim",
+            session="s-1",
+            on_resume="continue",
+        )
         for number in range(3):
             run.record_message(f"m{number}", "user", "Where is my money?")
         policy.publish("5", {"limit-100": WORDS, "tell": "Tell the customer"}, by="human:kim")

@@ -197,8 +197,12 @@ def test_a_grant_is_given_renewed_and_revoked(say: Call, good: Path) -> None:
         assert [grant.id for grant in ledger.contract("refund-17").grants] == ["till-noon"]
 
 
-def test_a_renewal_that_says_nothing_is_a_usage_error(say: Call) -> None:
-    assert say("renew", "refund-17", "till-noon", *BY).code == 64
+def test_a_renewal_that_extends_nothing_confirms_the_grant_once(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "grant.db"
+    make(path, "authority_on_resume")
+    said = ("renew", "r", "g", *BY, "--ledger", path, "--json")
+    assert [event["name"] for event in call(*said).document["events"]] == ["authority.renewed"]
+    assert call(*said).document["repeated"] is True
 
 
 def test_an_adopted_runtime_keeps_what_is_not_named(call: Call, tmp_path: Path) -> None:

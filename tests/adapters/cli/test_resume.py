@@ -87,7 +87,7 @@ def test_the_last_way_out_clears_it(call: Call, ask: Call, path: Path, kind: str
     if KINDS[kind].verdict is Verdict.RESTART:
         with open_ledger(path) as ledger:
             assert ledger.contract("r").closed.successor == "new"  # type: ignore[union-attr]
-        assert call("resume", "new", "--ledger", path, "--actor", "human:kim", "--take-over").code == 0
+        assert call("resume", "new", "--ledger", path, "--actor", "agent:refunds").code == 0
         return
     answer = ask(*stop.ask)
     assert (answer.code, answer.document["reasons"]) == (0, [])

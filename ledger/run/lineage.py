@@ -38,7 +38,17 @@ from ledger.run.authority import left, scopes_cover
 from ledger.run.claims import sources_of
 from ledger.run.constraints import gone_at
 from ledger.run.contract import Contract, Grant, by_id
-from ledger.run.decision import Admitted, Decision, Given, Refusal, not_open, run_is_closed, stands_at, stated
+from ledger.run.decision import (
+    Admitted,
+    Decision,
+    Given,
+    Refusal,
+    acting,
+    not_open,
+    run_is_closed,
+    stands_at,
+    stated,
+)
 from ledger.values import Ending, Ref
 
 # --- successors -------------------------------------------------------------------------------------
@@ -298,6 +308,9 @@ def open_child(contract: Contract, command: OpenChild, given: Given) -> Decision
         )
     grants: list[Event] = []
     carved: list[Event] = []
+    twin = _twin(command)
+    if twin is not None:
+        return twin
     for carve in command.grants:
         found = _carved(contract, carve, command, given)
         if isinstance(found, Refusal):
@@ -355,6 +368,17 @@ def _opened_so(contract: Contract, command: OpenChild, taken: Contract) -> Decis
     return stands_at(owed.position) if owed.text == command.goal else None
 
 
+def _twin(command: OpenChild) -> Refusal | None:
+    """Refuse a grant that is passed on twice: each part would be measured by the same whole."""
+    names = [carve.id for carve in command.grants]
+    twins = sorted({name for name in names if names.count(name) > 1})
+    if not twins:
+        return None
+    return Refusal(
+        "id_in_use", f"grant {twins[0]!r} is passed on twice", evidence={"kind": "grant", "id": twins[0]}
+    )
+
+
 def _carved(contract: Contract, carve: Carve, command: OpenChild, given: Given) -> AuthorityGranted | Refusal:
     """Carve a grant out of one of this run's, or say in what it would be more than that."""
     grant = by_id(contract.grants, carve.id)
@@ -383,6 +407,10 @@ def _carved(contract: Contract, carve: Carve, command: OpenChild, given: Given) 
 def _beyond(grant: Grant, carve: Carve, given: Given) -> str | None:
     if grant.expires_at is not None and grant.expires_at <= given.now:
         return f"ended at {grant.expires_at.isoformat()}"
+    decides = acting(given.actor)
+    passed_on = carve.principal not in (None, grant.principal)
+    if passed_on and decides.startswith("agent:") and decides != grant.principal:
+        return f"is for {grant.principal}, and not {decides}'s to pass on to another"
     if carve.expires_at is not None and grant.expires_at is not None and carve.expires_at > grant.expires_at:
         return f"ends at {grant.expires_at.isoformat()}, and a child's cannot last longer"
     if carve.scopes and not scopes_cover(grant.scopes, carve.scopes):

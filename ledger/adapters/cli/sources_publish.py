@@ -184,10 +184,17 @@ def _confirmed(
 
 def _publish(opened: Ledger, source: str, proposal: Proposal, said: dict[str, Any]) -> Stated:
     from ledger.adapters.cli.sources_view import refused
-    from ledger.errors import IdInUse, Refused
+    from ledger.canonical import invalid
+    from ledger.errors import IdInUse, InvalidInput, Refused
 
     try:
         return opened.source(source).publish(proposal.revision, proposal.constraints, **said)
+    except InvalidInput as error:
+        if error.path != "data":
+            raise
+        # One revision is one event.
+        reason = "more changes at once than a record holds: publish it in parts, or keep several sources"
+        raise invalid("FILE", reason) from None
     except IdInUse as error:
         message = f"{error}: give this content another name: --revision"
         raise IdInUse(message, **error.data) from None

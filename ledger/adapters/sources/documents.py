@@ -9,8 +9,8 @@ from pathlib import Path
 from ledger.adapters.sources.entries import Entry, LeftOut, at_line, checked
 from ledger.canonical import invalid
 
-LARGEST_BYTES = 1024 * 1024
-"""Size of the largest document that is read."""
+LARGEST_BYTES = 256 * 1024
+"""Size of the largest document that is read: a revision is one record, and that holds no more."""
 
 MARKDOWN = (".md", ".markdown", ".txt")
 YAML = (".yaml", ".yml")

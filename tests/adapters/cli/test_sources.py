@@ -199,6 +199,13 @@ def test_what_is_malformed_is_told_so(publish: Call, arguments: tuple[str, ...],
     assert path.startswith("--") or not Path("ledger.db").exists()
 
 
+def test_more_than_one_record_holds_is_told_so(publish: Call, file: Path) -> None:
+    file.write_text("".join(f"- {number:05d}{'x' * 200}\n" for number in range(1200)))
+    answer = publish("--json")
+    assert (answer.code, answer.error["data"]["path"]) == (64, "FILE")
+    assert "publish it in parts" in answer.error["message"]
+
+
 def test_a_file_that_is_not_there_could_not_be_read(call: Call) -> None:
     answer = call("sources", "publish", "nowhere.md", "--source", POLICY, "--json")
     assert (answer.code, answer.error["code"]) == (3, "os_error")

@@ -268,7 +268,7 @@ def test_a_bomb_of_aliases_is_refused_before_anything_is_built() -> None:
         (b"\n \n", "it holds no rules"),
         (b"- a\n\0", "line 2: a zero byte"),
         (b"- a\n\n- b\xff", "line 3: not UTF-8"),
-        (b"- a\n" * LARGEST_BYTES, "larger than 1,048,576 bytes"),
+        (b"- a\n" * LARGEST_BYTES, "larger than 262,144 bytes"),
         (b"- " + b"a" * 70_000, "line 1: text: "),
     ],
 )

@@ -161,7 +161,7 @@ class AtCommandLine(Desk):
     def reconcile(self, tool: Tool, recovery: str) -> list[str]:
         module = self.scene.till.module(self.scene.folder, recovery)
         document = self._call("reconcile", "--run", RUN, "--tools", str(module), codes=(0, 2))
-        return [one["found"] for one in document["effects"]]
+        return [one["found"] for one in document["answers"]]
 
     def cancel(self, run: str = RUN) -> None:
         said = ("--reason", "not wanted", "--by", "human:kim")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ class Till:
         self.path = path
         self.then = then
         """Called when a payment was taken, before that is answered."""
+        self.is_silent = False
+        """Whether it answers no question."""
 
     def pay(self, order: int, *, effect: CurrentEffect) -> Outcome:
         """Pay an order back."""
@@ -37,8 +40,10 @@ class Till:
             return Outcome({"order": order}, external_ref=f"ch_{order}", cost={"EUR": "10"})
         return self.pay(order, effect=effect)
 
-    def find(self, key: str, args: Mapping[str, Any]) -> Happened | NotHappened:
+    def find(self, key: str, args: Mapping[str, Any]) -> Happened | NotHappened | None:
         """Tell whether it took a payment."""
+        if self.is_silent:
+            return None
         for one in self.paid:
             if one["key"] == key:
                 order = one["order"]
@@ -71,7 +76,8 @@ class Till:
 
     def module(self, folder: Path, recovery: str) -> Path:
         """Write a module that declares the tool, for the command line."""
-        path = folder / "till_tools.py"
+        # No two modules of a process have one name.
+        path = folder / f"till_{sha256(str(folder).encode()).hexdigest()[:12]}.py"
         path.write_text(
             "from pathlib import Path\n\nfrom tests.scenarios.till import Till\n\n"
             f"tools = (Till(Path({str(self.path)!r})).tool({recovery!r}),)\n",

@@ -60,6 +60,9 @@ def test_every_declared_event_and_refusal_is_reached_by_an_example(monkeypatch: 
             events[kind].update(map(type, decided.decision.events))
             if isinstance(decided.decision, Refusal):
                 refusals[kind].add(decided.decision.rule)
+            else:
+                for theirs in decided.decision.beside.values():
+                    events[kind].update(map(type, theirs))
         return decided
 
     monkeypatch.setattr(History, "when", watched)

@@ -24,6 +24,7 @@ from tests.benchmarks import (
     postgres_footprint,
     postgres_reading,
     replay,
+    resuming,
 )
 from tests.benchmarks.measure import Result
 from tests.benchmarks.peers import measuring as peers
@@ -36,6 +37,7 @@ EMBEDDED: dict[str, Callable[[Path], list[Result]]] = {
     "loading": loading.measure,
     "footprint": footprint.measure,
     "effects": effects.measure,
+    "resuming": resuming.measure,
 }
 """On SQLite, in an empty folder."""
 
@@ -45,6 +47,7 @@ SERVED: dict[str, Callable[[str], list[Result]]] = {
     "one-run": one_run.measure,
     "postgres-reading": postgres_reading.measure,
     "postgres-effects": effects.measure_postgres,
+    "postgres-resuming": resuming.measure_postgres,
     "postgres-footprint": postgres_footprint.measure,
     "following": following.measure,
     "peers": peers.measure,

@@ -22,7 +22,7 @@ def measure(folder: Path) -> list[Result]:
             at = 1
             while at < size:
                 page = min(2_000, size - at)
-                ledger.import_events(run, [_mixed(at + n) for n in range(page)], expected=at)
+                ledger.import_events(run, [mixed(at + n) for n in range(page)], expected=at)
                 at += page
             handle = ledger.run(run)
             for number in range(40):
@@ -42,7 +42,8 @@ def measure(folder: Path) -> list[Result]:
         ]
 
 
-def _mixed(number: int) -> Event:
+def mixed(number: int) -> Event:
+    """Return an event of a run as agents make them: mostly moves, with messages and observations."""
     if number % 10 == 0:
         content = Payload(digest=f"{number:064x}", size=12)
         return MessageRecorded(id=f"m{number}", role="user", content=content)

@@ -13,7 +13,7 @@ from ledger.application.checking import Checked, check_every_of
 from ledger.application.edge import local_actor
 from ledger.application.ledger import edge_of, shared_of
 from ledger.application.readers import Answer, Reading
-from ledger.errors import InvalidInput, RunNotFound, StoreUnavailable
+from ledger.errors import ContractChanged, InvalidInput, RunNotFound, StoreUnavailable
 from ledger.events import ObservationRecorded, SourceRevised
 from ledger.run.checks import last_check
 from ledger.run.keys import check_key
@@ -294,6 +294,33 @@ def test_the_longest_id_of_a_source_can_be_checked(ledger: Ledger, outside: Outs
     run.accept("limit", "At most 100 EUR", source=Source(kind, name), asserted_by="human:kim")
     assert one(ledger.sources.check(run=run)).ok
     assert last_check(run.contract, f"{kind}:{name}") is not None
+
+
+def test_a_live_run_learns_of_a_withdrawal_at_its_next_act(
+    ledger: Ledger, run: Run, outside: Outside
+) -> None:
+    assert run.perform("refund", {"order": 17}, lambda order: order) == 17
+    outside.answer = Reading("5", {"ask": "Ask above 50 EUR"})
+    assert one(ledger.sources.check(POLICY)).changed
+    with pytest.raises(ContractChanged) as refused:
+        run.perform("refund", {"order": 18}, lambda order: order)
+    assert refused.value.evidence["change"] == "withdrawn"
+
+
+def test_two_who_check_at_once_publish_once(ledger: Ledger, open_on: OpenLedger, outside: Outside) -> None:
+    reading = outside.answer
+    assert isinstance(reading, Reading)
+    theirs = open_on()
+
+    def read(source: str) -> Answer:
+        theirs.sources.register("policy", lambda source: reading)
+        theirs.sources.check(source)
+        return reading
+
+    ledger.sources.register("policy", read)
+    checked = one(ledger.sources.check(POLICY))
+    assert checked.ok
+    assert [record.name for record in ledger.log_source(POLICY)] == ["source.opened", "source.revised"]
 
 
 # --- what is malformed -------------------------------------------------------------------------------

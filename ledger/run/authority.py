@@ -51,6 +51,8 @@ def renewed(contract: Contract, event: AuthorityRenewed, record: Record) -> Chan
         {
             # What has no bound gets none by adding to it.
             "budget": None if old.budget is None else add_amounts(old.budget, event.add_budget),
+            # What was added here is not the other run's, and cannot be told from what came from there.
+            "carved_from": None if event.add_budget else old.carved_from,
             "expires_at": event.expires_at or old.expires_at,
             "renewed_at": record.position,
             "session": event.session or old.session,

@@ -62,7 +62,7 @@ RULES: dict[type[c.Command], Ruling] = {
             e.AuthorityGranted,
             e.AuthorityRevoked,
         ),
-        ("contract_changed", "run_exists"),
+        ("effects_disabled", "contract_changed", "run_exists"),
     ),
     c.OpenChild: Ruling(
         lineage.open_child,
@@ -74,7 +74,7 @@ RULES: dict[type[c.Command], Ruling] = {
             e.AuthorityGranted,
             e.AuthorityRevoked,
         ),
-        ("run_exists", "id_in_use", "not_open", "authority_exceeded", "contract_changed"),
+        ("effects_disabled", "run_exists", "id_in_use", "not_open", "authority_exceeded", "contract_changed"),
     ),
     c.CloseRun: Ruling(
         lifecycle.close, (e.RunClosed, e.ObligationDischarged, e.AuthorityReturned), ("still_open",)

@@ -61,6 +61,8 @@ def restart(contract: Contract, command: RestartRun, given: Given) -> Decision:
     and names what it was not given. It has no plan: that is made anew, and a diff shows what it changes.
     """
     taken = given.others.get(command.as_run)
+    if contract.fork_of is not None:
+        return _of_a_fork(contract, "no run that does succeeds it")
     if contract.closed is not None:
         return _restarted_so(contract, command, taken) or run_is_closed(contract)
     if taken is not None:
@@ -290,11 +292,19 @@ def fork(contract: Contract, command: ForkRun, given: Given) -> Decision:
     return Admitted((), beside={command.as_run: tuple(events)})
 
 
+def _of_a_fork(contract: Contract, what: str) -> Refusal:
+    """Refuse to let perform what comes of a fork, which left its authority and what it owes behind."""
+    reason = f"{contract.run!r} is a fork of {contract.fork_of!r}: it performs nothing, and {what}"
+    return Refusal("effects_disabled", reason, evidence={"run": contract.run, "origin": contract.fork_of})
+
+
 # --- children ---------------------------------------------------------------------------------------
 
 
 def open_child(contract: Contract, command: OpenChild, given: Given) -> Decision:
     """Open a run that does a part of this one's work, bound by its constraints, and owe what it is to do."""
+    if contract.fork_of is not None:
+        return _of_a_fork(contract, "no child does so for it")
     taken = given.others.get(command.as_run)
     obligation = _owed(command, contract, given)
     if taken is not None:
@@ -417,6 +427,9 @@ def _beyond(grant: Grant, carve: Carve, given: Given) -> str | None:
         return f"covers {', '.join(grant.scopes)}, and a child's cannot cover more"
     if grant.budget is None or carve.budget is None:
         return None
+    for unit in carve.budget:
+        if unit not in grant.budget:
+            return f"has no budget of {unit}, and a child's cannot have one"
     for unit in grant.budget:
         if unit not in carve.budget:
             return f"has a budget of {unit}, and a child's needs one too"

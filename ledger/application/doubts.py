@@ -20,7 +20,7 @@ from ledger.errors import InvalidInput, LedgerError, StoreUnavailable
 from ledger.events import EffectReconciled, Event
 from ledger.record import Record
 from ledger.run.decide import may_yield
-from ledger.values import Source
+from ledger.values import Runtime, Source
 
 
 def about(run: str, records: Sequence[Record]) -> Doubt:
@@ -64,6 +64,9 @@ def _is_decided(name: str, said: object, stands: object) -> bool:
 def _same(said: object, stands: object) -> bool:
     if isinstance(said, Source) and isinstance(stands, Source) and said.revision is None:
         stands = stands.with_fields({"revision": None})  # the present one was filled in
+    if isinstance(said, Runtime) and isinstance(stands, Runtime):
+        # What is not said of one stays as it was.
+        return all(value in (None, getattr(stands, name)) for name, value in said)
     return said == stands
 
 

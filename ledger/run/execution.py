@@ -95,9 +95,12 @@ def summarise(contract: Contract, command: SummariseMessages, given: Given) -> D
 
 
 def adopt(contract: Contract, command: AdoptRuntime, given: Given) -> Decision:
-    """The same runtime adopted again by another person, or for another reason, is a statement of its own."""
+    """Adopt what is said of the runtime; what is not said stays as it was.
+
+    The same runtime adopted again by another person, or for another reason, is a statement of its own.
+    """
     old = contract.adopted
-    event = stated(RuntimeAdopted, command)
-    if old is not None and contract.runtime == command.runtime and states(old, event):
+    event = stated(RuntimeAdopted, command, runtime=merged(contract.runtime, command.runtime))
+    if old is not None and contract.runtime == event.runtime and states(old, event):
         return stands_at(old.position)
     return admitted(event)

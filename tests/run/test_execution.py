@@ -124,3 +124,13 @@ def test_who_accepts_a_runtime_and_why_is_heard_each_time() -> None:
     history.when(adopt).then_stands_at(3)
     lee = history.when(adopt.model_copy(update={"by": "human:lee"}))
     lee.then(adopted.model_copy(update={"by": "human:lee"}))
+
+
+def test_what_is_not_said_of_an_adopted_runtime_stays_as_it_was() -> None:
+    running = given(e.RunOpened(goal="Refund order 17", runtime=Runtime(model="small-3", prompt="p-12")))
+    adopted = running.when(AdoptRuntime(by="human:kim", reason="upgrade", runtime=Runtime(model="small-4")))
+    whole = Runtime(model="small-4", prompt="p-12")
+    assert (
+        adopted.then(e.RuntimeAdopted(by="human:kim", reason="upgrade", runtime=whole)).contract.runtime
+        == whole
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from ledger import Verdict, open_ledger
 from ledger.adapters.cli.app import command
 from ledger.adapters.cli.exits import Exit
+from ledger.adapters.cli.options import Given
 from ledger.adapters.cli.resume import code_of
+from ledger.adapters.cli.saying import given_where
 from ledger.adapters.cli.ways_out import WAYS, WORDS, Stop, ways_out
+from ledger.adapters.settings import Settings
 from ledger.events import Reason
 from ledger.gate import KINDS
 from ledger.values import Actor
@@ -280,3 +284,10 @@ def test_what_is_malformed_is_told_so(call: Call, good: Path, arguments: tuple[s
     assert (answer.code, answer.out) == (64, "")
     with open_ledger(good, actor=KIM) as ledger:
         assert ledger.contract("other").status == "suspended"
+
+
+def test_a_way_out_never_shows_the_address_of_a_server() -> None:
+    settings = Settings(url="postgresql://kim:geheim@db/ledger", tenant="shop")
+    context = SimpleNamespace(obj=Given(settings.url, None, None))
+    where = given_where(settings, context, settings.url, "shop")  # type: ignore[arg-type]
+    assert where == ["--tenant", "shop"]

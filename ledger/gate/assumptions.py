@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ledger.events import Reason
 from ledger.gate.question import Question
@@ -25,14 +25,14 @@ def on_assumptions(contract: Contract, question: Question) -> Iterator[Reason]:
 def _on_refuted(contract: Contract, wrong: Assumption, remaining: tuple[Step, ...]) -> Iterator[Reason]:
     assert wrong.refuted is not None
     resting = contract.resting_on(f"assumption:{wrong.id}")
-    names = ", ".join(resting[:16]) + (" and more" if len(resting) > 16 else "")
+    names = _few(resting)
     said = f"assumption {wrong.id!r} was refuted"
     place = {"position": wrong.refuted.position, "since": wrong.refuted.at, "who": wrong.refuted.by}
     steps = [step.name for step in remaining if f"step:{step.name}" in resting]
     if "goal" in resting:
         yield reason("goal_refuted", f"{said}, and the goal rests on it, with {names}", **place)  # type: ignore[arg-type]
     if steps and len(steps) == len(remaining):
-        what = f"{said}, and every remaining step rests on it: {', '.join(steps)}"
+        what = f"{said}, and every remaining step rests on it: {_few(steps)}"
         yield reason("plan_refuted", what, **place)  # type: ignore[arg-type]
     elif steps:
         what = f"{said}, and {names} rests on it"
@@ -53,6 +53,10 @@ def _on_needed(contract: Contract, wrong: Assumption, resting: tuple[str, ...]) 
                 f"{seen.key}, which the next step needs, rests on assumption {wrong.id!r}, which was refuted"
             )
             yield reason("observation_in_doubt", what, position=seen.position, since=wrong.refuted.at)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:16]) + (" and more" if len(names) > 16 else "")
 
 
 def remaining_steps(contract: Contract) -> tuple[Step, ...]:

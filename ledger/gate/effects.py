@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from ledger.events import Reason
 from ledger.gate.question import Question
 from ledger.gate.reasons import reason
 from ledger.run.contract import Contract, Effect
+from ledger.run.known import after
 
 
 def on_effects(contract: Contract, question: Question) -> Iterator[Reason]:
@@ -47,7 +47,7 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
         return
     if (alive.by, alive.session) == (actor.id, actor.session):
         return
-    if question.now < alive.at + timedelta(seconds=question.live_seconds):
+    if question.now < after(alive.at, question.live_seconds):
         session = "" if alive.session is None else f" in session {alive.session}"
         what = f"{alive.by}{session} is at work on it"
         yield reason("still_running", what, position=alive.position, since=alive.at, who=alive.by)

@@ -29,7 +29,7 @@ def on_freshness(contract: Contract, question: Question) -> Iterator[Reason]:
         until = seen_until(seen, question, contract)
         if until is not None:
             what = f"{seen.key} of {seen.tool} is stale, and {resting}"
-            yield reason("observation_stale", what, position=seen.position, since=_moment(until))
+            yield reason("observation_stale", what, position=seen.position, since=moment_of(until))
 
 
 def seen_until(seen: Observation, question: Question, contract: Contract) -> datetime | None:
@@ -43,7 +43,7 @@ def seen_until(seen: Observation, question: Question, contract: Contract) -> dat
     return ends if ends is not None and ends <= question.latest(contract) else None
 
 
-def _moment(until: datetime) -> datetime | None:
+def moment_of(until: datetime) -> datetime | None:
     """Leave out the first moment of all, which stands for one that nobody knows."""
     return None if until.year == 1 else until
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from ledger.events import Reason
-from ledger.gate.freshness import seen_until
+from ledger.gate.freshness import moment_of, seen_until
 from ledger.gate.question import Question
 from ledger.gate.reasons import reason
 from ledger.run.constraints import gone_at, is_reworded
 from ledger.run.contract import Constraint, Contract
 from ledger.run.keys import check_key
+from ledger.run.known import after
 from ledger.run.observations import find
 from ledger.run.sources import SourceState
 
@@ -68,11 +68,11 @@ def _on_checks(contract: Contract, source: str, question: Question) -> Iterator[
         return
     ends = [seen_until(seen, question, contract)]
     if wanted is not None and seen.observed_at is not None:
-        fresh = seen.observed_at + timedelta(seconds=wanted)
+        fresh = after(seen.observed_at, wanted)
         ends.append(fresh if fresh <= question.latest(contract) else None)
     ended = [end for end in ends if end is not None]
     if ended or seen.invalidated is not None:
-        since = min(ended, default=seen.at)
+        since = moment_of(min(ended, default=seen.at))
         yield reason(
             "source_unchecked", f"{source} was last read too long ago", position=seen.position, since=since
         )

@@ -34,8 +34,9 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
     if kind in _SIGNS or (kind is e.MessageRecorded and event.role in ("assistant", "tool")):  # type: ignore[attr-defined]
         if contract.stopped is not None and kind is not e.RunResumed:
             return {}
-        return {"alive": alive(record), "meanwhile": ()} if contract.meanwhile else {"alive": alive(record)}
-    if contract.stopped is None and _is_by(contract.alive, record):
+        # Left open: of a long replay only the last sign is ever read.
+        return {"alive": record, "meanwhile": ()} if contract.meanwhile else {"alive": record}
+    if contract.stopped is None and _is_by(contract.__dict__["alive"], record):
         return {}
     words = _WORDS.get(kind)
     if words is None or (kind is e.MessageRecorded and event.role == "ledger"):  # type: ignore[attr-defined]
@@ -52,8 +53,18 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
     return {"meanwhile": (*contract.meanwhile[1 - WINDOW :], one)}
 
 
-def _is_by(program: Alive, record: Record) -> bool:
+def with_alive(contract: Contract) -> Contract:
+    """Take the last sign of life out of its record, where that was left open in a contract of one's own."""
+    last = contract.__dict__["alive"]
+    if isinstance(last, Record):
+        contract.__dict__["alive"] = alive(last)
+    return contract
+
+
+def _is_by(program: Alive | Record, record: Record) -> bool:
     """Tell whether the program itself wrote it, which then knows it."""
+    if isinstance(program, Record):
+        return (record.actor.id, record.actor.session) == (program.actor.id, program.actor.session)
     return (record.actor.id, record.actor.session) == (program.by, program.session)
 
 

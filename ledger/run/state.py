@@ -98,7 +98,7 @@ def evolve(contract: Contract | None, record: Record) -> Contract:
         ChainBroken: the record does not stand right after the contract.
         UndecodableRecord: the event has no meaning there, e.g. a run that is opened twice.
     """
-    return with_terms(_step(_own(contract), record))
+    return _completed(_step(_own(contract), record))
 
 
 def replay(records: Iterable[Record], contract: Contract | None = None) -> Contract | None:
@@ -107,7 +107,12 @@ def replay(records: Iterable[Record], contract: Contract | None = None) -> Contr
     for record in records:
         contract = _step(contract, record)
     # Only the terms that stand in the end are ever read, so only their digest is computed.
-    return None if contract is None else with_terms(contract)
+    return None if contract is None else _completed(contract)
+
+
+def _completed(contract: Contract) -> Contract:
+    """Complete what steps leave open."""
+    return with_terms(meanwhile.with_alive(contract))
 
 
 def _own(contract: Contract | None) -> Contract | None:
@@ -116,7 +121,8 @@ def _own(contract: Contract | None) -> Contract | None:
 
 
 def _step(contract: Contract | None, record: Record) -> Contract:
-    """Apply one record to a contract that nobody else holds, leaving the digest of changed terms open.
+    """Apply one record to a contract that nobody else holds, leaving open the digest of changed terms, and
+    the sign of life that a record is.
 
     The contract is changed in place, since copying it for each of many records would cost a third of a
     replay's fold. What an event does is computed from the contract before it, and applied at once.

@@ -25,7 +25,8 @@ def on_authority(contract: Contract, question: Question) -> Iterator[Reason]:
         if found and not any(covers(other, grant) for other in valid):
             yield from found
     for gone in contract.revoked:
-        if not any(covers(other, gone) for other in valid):
+        # Who grants less instead, or confirms what somebody else has, says so with the revocation in view.
+        if not any(covers(other, gone) or _said_at(other) > gone.position for other in valid):
             what = f"grant {gone.id!r} was revoked: {_brief(gone.reason)}"
             yield reason("authority_revoked", what, position=gone.position, since=gone.at, who=gone.by)
     decides = acting(question.actor)
@@ -43,7 +44,6 @@ def covers(grant: Grant, other: Grant | Revoked) -> bool:
 
 
 def _lapses(contract: Contract, grant: Grant, question: Question) -> Iterator[Reason]:
-    place = grant.renewed_at or grant.position
     name = f"grant {grant.id!r} of {grant.principal}"
     if grant.expires_at is not None and grant.expires_at <= question.latest(contract):
         yield _of(grant, "authority_expired", f"{name} has ended", grant.expires_at)
@@ -56,7 +56,7 @@ def _lapses(contract: Contract, grant: Grant, question: Question) -> Iterator[Re
         # No renewal turns a grant for one session into one for any.
         yield _of(grant, "authority_of_another_session", what, None, session is None)
     # What is said after the program fell silent is said with its stop in view.
-    if _asks_again(grant) and place <= contract.alive.position:
+    if _asks_again(grant) and _said_at(grant) <= contract.alive.position:
         yield _of(grant, "authority_on_resume", f"{name} has to be confirmed when the run goes on", None)
 
 
@@ -64,6 +64,11 @@ def _of(grant: Grant, kind: str, what: str, since: datetime | None, only_anew: b
     cleared_by = "authority.granted" if only_anew else None
     place = grant.position
     return reason(kind, what, position=place, since=since, who=grant.granted_by, cleared_by=cleared_by)
+
+
+def _said_at(grant: Grant) -> int:
+    """Return where somebody gave or confirmed a grant last."""
+    return grant.renewed_at or grant.position
 
 
 def _asks_again(grant: Grant) -> bool:
@@ -104,7 +109,7 @@ def on_limits(contract: Contract, question: Question) -> Iterator[Reason]:
     stopped = contract.suspended
     if stopped is None or stopped.cause not in CAUSES or not acting(question.actor).startswith("agent:"):
         return
-    if any((grant.renewed_at or grant.position) > contract.alive.position for grant in contract.grants):
+    if any(_said_at(grant) > stopped.position for grant in contract.grants):
         return
     yield reason("limit_reached", stopped.reason, position=stopped.position, since=stopped.at)
 

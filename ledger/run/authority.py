@@ -217,7 +217,8 @@ def grant(contract: Contract, command: GrantAuthority, given: Given) -> Decision
 def renew(contract: Contract, command: RenewAuthority, given: Given) -> Decision:
     """A renewal only ever extends: an earlier end is a revocation and a new grant.
 
-    One that extends nothing confirms the grant, once after each time that the program showed signs of life.
+    One that extends nothing confirms the grant, once after each time that the program showed signs of life,
+    was stopped, or lost another grant.
     """
     old = by_id(contract.grants, command.id)
     if old is None:
@@ -231,9 +232,17 @@ def renew(contract: Contract, command: RenewAuthority, given: Given) -> Decision
             evidence={"kind": "grant", "id": command.id},
         )
     place = old.renewed_at or old.position
-    if not command.add_budget and _lasts_so(old, command) and place > contract.alive.position:
+    if not command.add_budget and _lasts_so(old, command) and place > _asked_for_at(contract):
         return stands_at(place)
     return admitted(stated(AuthorityRenewed, command))
+
+
+def _asked_for_at(contract: Contract) -> int:
+    """Return where something happened last that may ask for a confirmation."""
+    places = [contract.alive.position, *(gone.position for gone in contract.revoked[-1:])]
+    if contract.stopped is not None:
+        places.append(contract.stopped.position)
+    return max(places)
 
 
 def _narrower(old: Grant, command: RenewAuthority) -> str | None:

@@ -19,4 +19,9 @@ def test_the_example_runs(tmp_path: Path) -> None:
         [sys.executable, program], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["Refund order 17 20", "1 run.opened", "2 obligation.opened"]
+    assert done.stdout.splitlines() == [
+        "Refund order 17 20",
+        "1 run.opened",
+        "2 obligation.opened",
+        "continue",
+    ]

@@ -102,7 +102,7 @@ RULES: dict[type[c.Command], Ruling] = {
     c.GrantAuthority: Ruling(authority.grant, (e.AuthorityGranted,), ("id_in_use",)),
     c.RenewAuthority: Ruling(authority.renew, (e.AuthorityRenewed,), ("authority_exceeded", "not_open")),
     c.RevokeAuthority: Ruling(authority.revoke, (e.AuthorityRevoked,), ("not_open",)),
-    c.RecordObservation: Ruling(observations.record, (e.ObservationRecorded,)),
+    c.RecordObservation: Ruling(observations.record, (e.ObservationInvalidated, e.ObservationRecorded)),
     c.InvalidateObservation: Ruling(observations.invalidate, (e.ObservationInvalidated,), ("not_open",)),
     c.ClaimEffect: Ruling(
         claims.claim,

@@ -18,7 +18,7 @@ MAX_ARGS_LENGTH = 16 * 1024
 def recorded(contract: Contract, event: ObservationRecorded, record: Record) -> Changes:
     """The observation is the latest under its key, unless a newer one is known."""
     old = find(contract, event.key)
-    if old is not None and _seen_before(event, old):
+    if old is not None and _seen_before(event, old) and not _takes_its_place(old, record):
         return {}
     view = placed(Observation, event, record, invalidated=None, invalidated_at=None, **_kept(event))
     kept = contract.observations if old is None else without(contract.observations, old)
@@ -57,8 +57,27 @@ def _seen_before(event: ObservationRecorded, old: Observation) -> bool:
     return event.observed_at is None or event.observed_at < old.observed_at
 
 
+SET_BACK = "it was seen at a time that has not come yet: a clock was set back"
+"""Why an observation is invalidated by the next one under its key."""
+
+
+def _takes_its_place(old: Observation, record: Record) -> bool:
+    """Tell whether what was told comes in the place of one from the future, which `record` invalidates."""
+    return old.invalidated == SET_BACK and old.invalidated_at == record.position - 1
+
+
+def _is_from_the_future(old: Observation | None, command: RecordObservation, given: Given) -> bool:
+    """Tell whether what is known was seen later than now, and what is told was not."""
+    if old is None or old.observed_at is None or old.observed_at <= given.now:
+        return False
+    return command.observed_at <= given.now
+
+
 def record(contract: Contract, command: RecordObservation, given: Given) -> Decision:
-    """Told twice it is one observation, also when a newer one was told between."""
+    """Told twice it is one observation, also when a newer one was told between.
+
+    What was seen at a time that has not come yet is no newer one: it is invalidated, and this takes its place.
+    """
     event = stated(ObservationRecorded, command)
     old, kept = find(contract, command.key), _kept(event)
     if old is not None and kept["args"] == event.args and states(old, event.with_fields(kept)):
@@ -66,6 +85,8 @@ def record(contract: Contract, command: RecordObservation, given: Given) -> Deci
     for prior in given.prior:
         if prior.event == event:
             return stands_at(prior.position)
+    if _is_from_the_future(old, command, given):
+        return admitted(ObservationInvalidated(key=command.key, reason=SET_BACK), event)
     return admitted(event)
 
 

@@ -10,7 +10,7 @@ import pytest
 from ledger import events as e
 from ledger.commands import InvalidateObservation, RecordObservation
 from ledger.run.contract import WINDOW, Contract
-from ledger.run.observations import MAX_ARGS_LENGTH, to_look_up
+from ledger.run.observations import MAX_ARGS_LENGTH, SET_BACK, to_look_up
 from ledger.testing import START, History, given
 from ledger.values import Payload, Step
 from tests.run import examples as x
@@ -105,7 +105,7 @@ def test_one_told_late_is_recorded_once_whatever_was_told_since() -> None:
     early = RECORD.model_copy(update={"observed_at": START - x.HOUR})
     late = x.observed(observed_at=START - x.HOUR)
     history = given(x.opened(), x.observed()).when(early).then(late)
-    history = history.also(x.observed(observed_at=START + x.HOUR))
+    history = history.later(hours=1).also(x.observed(observed_at=START + x.HOUR))
     history.when(early, prior=history.records[1:]).then_stands_at(3)
     history.when(RECORD, prior=history.records[1:]).then_stands_at(2)
     other = early.model_copy(update={"value": LONG})
@@ -241,3 +241,36 @@ def test_what_nobody_dated_was_stale_from_the_start_and_a_span_beyond_all_calend
     endless = given(first, x.observed(fresh_for=2**53 - 1)).contract
     assert endless.stale_from is not None
     assert endless.stale_from.year == 9999
+
+
+def test_what_was_seen_at_a_time_to_come_gives_way_to_what_is_seen_now() -> None:
+    """A clock that ran ahead was set back: nothing that it dated may stand in the way for as long."""
+    ahead = RecordObservation(
+        key="stock", observed_at=START + timedelta(hours=2), tool="count", value=x.ANSWER
+    )
+    other = Payload(json_text="7")
+    now = RecordObservation(key="stock", observed_at=START, tool="count", value=other)
+    seen_ahead = e.ObservationRecorded(
+        key="stock", observed_at=START + timedelta(hours=2), tool="count", value=x.ANSWER
+    )
+    dated = given(x.opened()).at(START + timedelta(hours=2)).when(ahead).then(seen_ahead).at(START)
+    told = dated.when(now).then(
+        e.ObservationInvalidated(key="stock", reason=SET_BACK),
+        e.ObservationRecorded(key="stock", observed_at=START, tool="count", value=other),
+    )
+    (seen,) = told.contract.observations
+    assert (seen.value, seen.observed_at, seen.invalidated) == (other, START, None)
+
+
+def test_a_late_report_of_what_was_seen_before_takes_no_place() -> None:
+    newer = RecordObservation(
+        key="stock", observed_at=START + timedelta(hours=2), tool="count", value=x.ANSWER
+    )
+    older = RecordObservation(key="stock", observed_at=START, tool="count", value=Payload(json_text="7"))
+    fields = {"key": "stock", "tool": "count"}
+    two = START + timedelta(hours=2)
+    first = e.ObservationRecorded(observed_at=two, value=x.ANSWER, **fields)
+    late = given(x.opened()).at(two).when(newer).then(first).later(hours=1)
+    second = e.ObservationRecorded(observed_at=START, value=Payload(json_text="7"), **fields)
+    (seen,) = late.when(older).then(second).contract.observations
+    assert (seen.value, seen.observed_at) == (x.ANSWER, START + timedelta(hours=2))

@@ -6,8 +6,9 @@ again, or the command line.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,9 @@ from ledger.application.edge import Edge
 from ledger.application.verifying import verify
 from ledger.record import Record
 from ledger.stores.base import FullStore
+from ledger.stores.opening import open_store
 from ledger.testing import Clock
+from tests.effects.hooked import Hooked
 from tests.scenarios.till import Till
 
 PROGRAM = Actor("agent:refunds", session="s-1")
@@ -65,6 +68,11 @@ class Scene:
         opened = open_ledger(self.place, clock=self.clock, actor=actor, busy_seconds=60, tools=tools)
         return self._opened.enter_context(opened)
 
+    def hooked(self) -> tuple[Ledger, Hooked]:
+        """Start a program whose store a test steps into, and return that."""
+        store: Any = Hooked(self.store or self._opened.enter_context(closing(open_store(self.place))))
+        return Ledger(Edge(store, "default", PROGRAM, self.clock, pause=lambda lost: None)), store
+
     def begin(self, goal: str = "Refund order 17", **options: Any) -> Run:
         """Let the program open the run."""
         return self.program().open_run(RUN, goal, **options)
@@ -86,6 +94,19 @@ class Scene:
     def is_sound(self) -> bool:
         """Verify all that is recorded."""
         return verify(self.program(KIM)).findings == ()
+
+    def backup(self, path: Path) -> Path:
+        """Copy a ledger that is a file."""
+        self.close()
+        with closing(sqlite3.connect(self.place)) as old, closing(sqlite3.connect(path)) as new:
+            old.backup(new)
+        return path
+
+    def restore(self, backup: Path) -> None:
+        """Put a copy in the place of the ledger."""
+        self.close()
+        with closing(sqlite3.connect(backup)) as old, closing(sqlite3.connect(self.place)) as new:
+            old.backup(new)
 
     def close(self) -> None:
         self._opened.close()

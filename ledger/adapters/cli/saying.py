@@ -84,12 +84,18 @@ def _command(*words: str) -> str:
 @contextmanager
 def refusals_in_words() -> Iterator[None]:
     """Say in the words of the command line why an agent may not say this."""
+    from ledger.commands import COMMANDS
     from ledger.errors import NotForAgents
 
     try:
         yield
     except NotForAgents as error:
-        message = f"{error}: say with --actor who writes (human:NAME), and with --by who decided it"
+        command = COMMANDS.get((error.data.get("evidence") or {}).get("command", ""))
+        deciders = ("by", "granted_by") if command is None else command.model_fields
+        decided = next((name for name in ("by", "granted_by") if name in deciders), None)
+        message = f"{error}: say with --actor who writes (human:NAME)"
+        if decided is not None:
+            message += f", and with --{decided.replace('_', '-')} who decided it"
         raise NotForAgents(message, **error.data) from None
 
 

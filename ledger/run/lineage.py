@@ -29,6 +29,7 @@ from ledger.events import (
     ObservationRecorded,
     Parent,
     PlanCommitted,
+    RevisionAcknowledged,
     RunClosed,
     RunForked,
     RunOpened,
@@ -49,7 +50,7 @@ from ledger.run.decision import (
     stands_at,
     stated,
 )
-from ledger.values import Ending, Ref
+from ledger.values import Ending, Ref, Source
 
 # --- successors -------------------------------------------------------------------------------------
 
@@ -100,7 +101,7 @@ def restart(contract: Contract, command: RestartRun, given: Given) -> Decision:
         opened,
         begun,
         *_assumptions(contract, dropped),
-        *_constraints(contract, dropped),
+        *_constraints(contract, dropped, command.by),
         *_observations(contract, rests_on, dropped),
         *_obligations(contract),
         *_authority(contract, command.by, command.reason),
@@ -196,11 +197,24 @@ def _again(kind: type[Event], view: Any, **changes: Any) -> Any:
     return kind.unchecked({name: changes.get(name, getattr(view, name)) for name in kind.model_fields})
 
 
-def _constraints(contract: Contract, dropped: Mapping[str, str]) -> Iterable[Event]:
-    """State the constraints as they were accepted; what their sources said since is still to be looked at."""
-    for item in contract.constraints:
-        if f"constraint:{item.id}" not in dropped:
-            yield _again(ConstraintAccepted, item, change=None, supersedes=None)
+def _constraints(contract: Contract, dropped: Mapping[str, str], by: str) -> Iterable[Event]:
+    """State the constraints as they were accepted, and how far their sources were read since.
+
+    What the sources said after that is still to be looked at.
+    """
+    kept = [item for item in contract.constraints if f"constraint:{item.id}" not in dropped]
+    for item in kept:
+        yield _again(ConstraintAccepted, item, change=None, supersedes=None)
+    for seen in contract.sources:
+        own = [item for item in kept if item.source is not None and item.source.stream == seen.source]
+        if any((item.source_position or 0) < seen.position for item in own):
+            kind, _, name = seen.source.partition(":")
+            yield RevisionAcknowledged(
+                by=by,
+                reason=f"as {contract.run!r} states at its position {seen.stated_at}",
+                source=Source(kind, name, revision=seen.revision),
+                source_position=seen.position,
+            )
 
 
 def _assumptions(contract: Contract, dropped: Mapping[str, str]) -> Iterable[Event]:
@@ -279,7 +293,7 @@ def fork(contract: Contract, command: ForkRun, given: Given) -> Decision:
         same = (taken.fork_of, taken.parent) == (contract.run, opened.parent)
         return stands_at(command.at) if same and taken.position >= 2 else _exists(taken)
     events: list[Event] = [opened, begun]
-    events += _constraints(then, {})
+    events += _constraints(then, {}, command.by or given.actor.id)
     events += (_again(AssumptionMade, item) for item in then.assumptions if item.refuted is None)
     if then.plan is not None:
         events.append(PlanCommitted(by=then.plan.by, reason=then.plan.reason, steps=then.plan.steps))
@@ -334,7 +348,8 @@ def open_child(contract: Contract, command: OpenChild, given: Given) -> Decision
     bound = [
         item for item in contract.constraints if item.valid_until is None or given.now < item.valid_until
     ]
-    events = (opened, *_constraints(contract.with_fields({"constraints": tuple(bound)}), {}), *grants)
+    bound_by = contract.with_fields({"constraints": tuple(bound)})
+    events = (opened, *_constraints(bound_by, {}, _by(command, given)), *grants)
     guards = {name: given.sources[name].position for name in sources_of(contract)}
     fallen = next((one for one in bound if _is_gone(one, given)), None)
     if fallen is not None:

@@ -76,7 +76,7 @@ def _is_from_the_future(old: Observation | None, command: RecordObservation, giv
 def record(contract: Contract, command: RecordObservation, given: Given) -> Decision:
     """Told twice it is one observation, also when a newer one was told between.
 
-    What was seen at a time that has not come yet is no newer one: it is invalidated, and this takes its place.
+    What was seen at a time that has not come yet is no newer one: it is invalidated, and gives way to this.
     """
     event = stated(ObservationRecorded, command)
     old, kept = find(contract, command.key), _kept(event)

@@ -5,10 +5,22 @@ from __future__ import annotations
 from datetime import timedelta
 
 from ledger import events as e
+from ledger.run.decision import Admitted
 from ledger.testing import START, given
 from ledger.values import Ending, Limits, Runtime, Step
 from tests.run import examples as x
-from tests.run.lineages import DAY, KIM, PROGRAM, REFUNDS, WITHDRAWN, eur, published, restart
+from tests.run.lineages import (
+    DAY,
+    KIM,
+    PROGRAM,
+    REFUNDS,
+    WITHDRAWN,
+    child,
+    eur,
+    fork,
+    published,
+    restart,
+)
 
 BUSY = given(
     x.opened(
@@ -176,3 +188,16 @@ def test_a_successor_of_a_successor_is_of_the_same_lineage() -> None:
     third = second.when(restart(as_run="run-3")).after.other("run-3").contract
     assert (third.root, third.predecessor, third.tally.effects_done) == ("run-1", "run-2", 1)
     assert [(one.key, one.inherited_from, one.position) for one in third.effects] == [(x.TWO, "run-1", 19)]
+
+
+def test_how_far_the_sources_were_read_is_passed_on() -> None:
+    source = x.POLICY.with_fields({"revision": "2"})
+    read = e.RevisionAcknowledged(by="human:kim", source=source, source_position=2)
+    history = given(x.opened(), published("kind", "Be kind"), read, actor=PROGRAM, sources=[REFUNDS])
+    again = e.RevisionAcknowledged(
+        by="human:kim", reason="as 'run-1' states at its position 3", source=source, source_position=2
+    )
+    for asked in (restart(), child(by="human:kim"), fork(3, by="human:kim")):
+        decision = history.by(KIM).when(asked).decision
+        assert isinstance(decision, Admitted)
+        assert again in decision.beside[asked.as_run]

@@ -173,7 +173,8 @@ def _take_over(stop: Stop) -> Iterator[Line]:
 
 
 def _observe(stop: Stop) -> Iterator[Line]:
-    if stop.reason.kind != "source_unchecked":
+    if stop.reason.kind in ("observation_stale", "observation_invalidated"):
+        # What is in doubt would be recorded as resting on the same; a source has its reader elsewhere.
         yield Line("refresh", (stop.run,), ("--tools", "MODULE"))
     seen = _found(stop, "observations") or _invalidated(stop)
     key, tool = ("KEY", "TOOL") if seen is None else (seen.key, seen.tool)

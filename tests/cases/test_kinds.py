@@ -13,7 +13,11 @@ from tests.cases.kind import Kind
 from tests.cases.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
-DUE = {"store.jsonl": None, "effects.jsonl": ("duplicate_effect", "unknown_effect")}
+DUE = {
+    "store.jsonl": None,
+    "effects.jsonl": ("duplicate_effect", "unknown_effect"),
+    "gate.jsonl": None,
+}
 """The files of recorded cases, and which kinds of each are to be in the table; None: all."""
 
 

@@ -9,10 +9,19 @@ import pytest
 
 import ledger.testing
 from ledger import events as e
-from ledger.commands import AcceptConstraint, DischargeObligation, MakeAssumption, MoveCursor
+from ledger.commands import (
+    AcceptConstraint,
+    CloseRun,
+    DischargeObligation,
+    MakeAssumption,
+    MoveCursor,
+    OpenChild,
+    ResumeRun,
+)
 from ledger.record import ZERO_HASH
+from ledger.run.decision import Judgement
 from ledger.testing import START, Clock, given, given_source, seal
-from ledger.values import Actor, Limits, Source
+from ledger.values import Actor, Ending, Limits, Source
 from tests.run import examples as x
 
 MAKE, MADE = MakeAssumption(id="a", text="one"), e.AssumptionMade(id="a", text="one")
@@ -147,3 +156,46 @@ def test_a_clock_stands_until_it_is_set() -> None:
     assert clock.tick(90) == clock() == START + timedelta(seconds=90)
     clock.tick(-90)
     assert clock() == START
+
+
+# --- the gate, and other runs ------------------------------------------------------------------
+
+
+def test_a_resume_is_judged_on_what_is_given() -> None:
+    stopped = OPENED.also(x.SUSPENDED).later(hours=1).by("agent:refunds")
+    assert stopped.judged() == Judgement()
+    assert isinstance(stopped.when(ResumeRun()).after.records[-2].event, e.RunResumed)
+    running = OPENED.later(hours=1).by("agent:refunds")
+    assert not running.judged().reasons
+    assert [one.kind for one in running.asked(live_seconds=9_999).judged().reasons] == ["still_running"]
+    assert not running.asked(live_seconds=9_999).by("service:test").judged().reasons
+    taken = running.asked(live_seconds=9_999).by("human:kim")
+    assert not taken.judged(take_over=True).reasons
+    with pytest.raises(TypeError, match="sooner"):
+        running.asked(sooner=True).judged()
+
+
+def test_what_is_appended_to_other_runs_is_expected_by_their_names() -> None:
+    decided = OPENED.when(OpenChild(as_run="kid", goal="Mail"))
+    owed = e.ObligationOpened(because="run:kid", id="kid", owed_to="service:test", text="Mail")
+    parent = e.Parent(position=1, relation="child", root="run-1", run="run-1")
+    begun = x.opened(goal="Mail", parent=parent)
+    after = decided.then(owed, beside={"kid": (begun,)})
+    assert after.other("kid").records[-1].event == begun
+    for wrong in ({}, {"kid": ()}, {"other": (begun,)}, {"kid": (begun, begun)}):
+        with pytest.raises(AssertionError, match="and beside, of 'kid'"):
+            decided.then(owed, beside=wrong)
+    with pytest.raises(AssertionError):
+        after.when(OpenChild(as_run="kid", goal="Mail")).then_stands_at(1)
+    after.when(OpenChild(as_run="kid", goal="Mail")).then_stands_at(2)
+    with pytest.raises(AssertionError, match="and beside, of 'kid'"):
+        decided.then_stands_at(2)
+
+
+def test_who_goes_on_with_another_run_has_this_one_among_the_others() -> None:
+    after = OPENED.when(OpenChild(as_run="kid", goal="Mail")).after.later(hours=1).by("human:kim")
+    kid = after.other("kid")
+    assert (kid.now, kid.actor, set(kid.others)) == (after.now, after.actor, {"run-1"})
+    closed = kid.when(CloseRun(outcome=Ending.COMPLETED)).after
+    assert closed.other("run-1").contract.obligations == ()
+    assert after.contract.obligations != ()

@@ -50,6 +50,7 @@ from ledger.run.decision import (
     stands_at,
     stated,
 )
+from ledger.run.fitting import named
 from ledger.values import Ending, Ref, Source
 
 # --- successors -------------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ def restart(contract: Contract, command: RestartRun, given: Given) -> Decision:
     opened = _opened(contract, "successor", contract.position, command.goal, rests_on)
     begun = RunRestarted(
         by=command.by,
-        dropped=tuple(Dropped(reason=reason, ref=ref) for ref, reason in dropped.items()),
+        dropped=named([Dropped(reason=reason, ref=ref) for ref, reason in dropped.items()]),
         effects_done=contract.tally.effects_done,
         predecessor=contract.run,
         predecessor_hash=contract.hash,

@@ -7,9 +7,10 @@ from datetime import datetime
 
 from ledger.canonical import quote
 from ledger.commands import ResumeRun
-from ledger.events import MessageRecorded, Reason, ResumeRefused, RunResumed
+from ledger.events import MessageRecorded, ResumeRefused, RunResumed
 from ledger.run.contract import Contract
 from ledger.run.decision import Admitted, Decision, Given, admitted, stands_at
+from ledger.run.fitting import kept
 from ledger.run.prompt import render
 from ledger.run.seams import seam
 from ledger.values import Payload, Verdict
@@ -30,23 +31,11 @@ def resume(contract: Contract, command: ResumeRun, given: Given) -> Decision:
         return _going_on(contract, command, given)
     if judged.is_live:
         return stands_at(contract.position)
-    reasons = _kept(judged.reasons)
+    reasons = kept(judged.reasons, MOST_REASONS)
     held = contract.held
     if held is not None and (held.verdict, held.reasons) == (judged.verdict, reasons):
         return stands_at(held.position)
     return admitted(ResumeRefused(reasons=reasons, verdict=judged.verdict))
-
-
-def _kept(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    """Keep the strictest reasons where there are more than a record could hold, and say how many more."""
-    if len(reasons) <= MOST_REASONS:
-        return reasons
-    more = len(reasons) - MOST_REASONS + 1
-    last = reasons[MOST_REASONS - 1]
-    return (
-        *reasons[: MOST_REASONS - 1],
-        last.with_fields({"what": f"{more:,} further reasons, as {last.what}"}),
-    )
 
 
 def _going_on(contract: Contract, command: ResumeRun, given: Given) -> Decision:

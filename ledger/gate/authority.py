@@ -25,6 +25,8 @@ def on_authority(contract: Contract, question: Question) -> Iterator[Reason]:
         if found and not any(covers(other, grant) for other in valid):
             yield from found
     for gone in contract.revoked:
+        if gone.principal is None:  # what this run never held was not taken from it
+            continue
         # Who grants less instead, or confirms what somebody else has, says so with the revocation in view.
         if not any(covers(other, gone) or _said_at(other) > gone.position for other in valid):
             what = f"grant {gone.id!r} was revoked: {_brief(gone.reason)}"
@@ -38,8 +40,6 @@ def on_authority(contract: Contract, question: Question) -> Iterator[Reason]:
 
 def covers(grant: Grant, other: Grant | Revoked) -> bool:
     """Tell whether a grant allows all that another one allows, by principal and scopes."""
-    if other.principal is None:
-        return True
     return grant.principal == other.principal and scopes_cover(grant.scopes, other.scopes)
 
 

@@ -175,6 +175,15 @@ def test_what_was_revoked_is_remembered_until_the_run_goes_on() -> None:
     assert kinds(going_on) == []
 
 
+def test_who_was_never_given_authority_lost_none() -> None:
+    """A child may be opened without any, and reads on; an agent that is to act there needs a grant."""
+    parent = given(x.opened(), x.granted(), actor=PROGRAM)
+    kid = parent.when(c.OpenChild(as_run="kid", goal="Look")).after.other("kid").also(x.SUSPENDED)
+    assert kid.contract.revoked != ()
+    assert kinds(kid.by("human:kim")) == []
+    assert kinds(kid.by(ANOTHER)) == ["authority_missing"]
+
+
 # --- approvals -------------------------------------------------------------------------------------
 
 MODEL = Runtime(model="m-1")

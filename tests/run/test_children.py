@@ -13,7 +13,7 @@ from ledger import events as e
 from ledger.commands import Carve
 from ledger.run.decision import Admitted
 from ledger.testing import START, given
-from ledger.values import Actor, Ending
+from ledger.values import Actor, Ending, Source
 from tests.run import examples as x
 from tests.run.lineages import DAY, KIM, PROGRAM, REFUNDS, WITHDRAWN, child, eur, published, restart
 
@@ -81,6 +81,7 @@ def test_a_child_without_a_grant_may_not_act_where_its_parent_needs_one() -> Non
         (Carve(id="nobody"), "not_open"),
         (Carve(id="refunds", budget=eur("100.01")), "authority_exceeded"),
         (Carve(id="refunds", budget={"USD": Decimal(1)}), "authority_exceeded"),
+        (Carve(id="refunds", budget={**eur("1"), "USD": Decimal(1)}), "authority_exceeded"),
         (Carve(id="refunds", expires_at=START + 2 * DAY), "authority_exceeded"),
         (Carve(id="refunds", scopes=("*",)), "authority_exceeded"),
         (Carve(id="refunds", scopes=("mail.*", "pay")), "authority_exceeded"),
@@ -191,3 +192,21 @@ def test_a_parent_that_has_ended_hears_nothing_of_its_child() -> None:
     decision = renamed.when(c.CloseRun(outcome=Ending.COMPLETED)).decision
     assert isinstance(decision, Admitted)
     assert [type(event) for event in decision.beside["run-1"]] == [e.AuthorityReturned]
+
+
+def test_no_child_does_what_a_fork_may_not_do() -> None:
+    given(*x.FORK_EVENTS).when(child()).then_refused("effects_disabled")
+
+
+def test_a_child_knows_how_far_its_parent_has_read_the_sources() -> None:
+    read = PARENT.also(
+        e.RevisionAcknowledged(
+            by="human:kim", source=Source("policy", "refunds", revision="5"), source_position=2
+        )
+    )
+    kid = read.when(child()).after.other("kid")
+    assert [(one.source, one.position, one.revision) for one in kid.contract.sources] == [
+        ("policy:refunds", 2, "5")
+    ]
+    newer = REFUNDS.also(x.published(revision="5"))
+    assert [reason.kind for reason in kid.beside(newer).by("human:kim").judged(take_over=True).reasons] == []

@@ -10,7 +10,7 @@ from ledger import commands as c
 from ledger import events as e
 from ledger.run.decision import Admitted
 from ledger.testing import given
-from ledger.values import Runtime, Step
+from ledger.values import Runtime, Source, Step
 from tests.run import examples as x
 from tests.run.lineages import PROGRAM, fork, published
 
@@ -18,6 +18,9 @@ ORIGIN = (
     given(
         x.opened(rests_on=("assumption:firm",), runtime=Runtime(model="m-1"), thread="t-1"),
         published("kind", "Be kind"),
+        e.RevisionAcknowledged(
+            by="human:kim", source=Source("policy", "refunds", revision="5"), source_position=2
+        ),
         e.AssumptionMade(id="firm", text="That holds", rests_on=("observation:stock",)),
         x.observed(fresh_for=60),
         e.PlanCommitted(by="human:kim", reason="short", steps=(Step(name="pay", tool="refund"),)),
@@ -60,6 +63,9 @@ def test_a_fork_stands_where_its_origin_stood_and_may_and_owes_nothing(at: int) 
         assert _said([one] if one else [], placed) == _said([other] if other else [], placed)
     assert (fresh.plan and fresh.plan.steps) == (then.plan and then.plan.steps)
     assert (fresh.runtime, fresh.thread) == (then.runtime, then.thread)
+    assert [(one.source, one.position) for one in fresh.sources] == [
+        (one.source, one.position) for one in then.sources
+    ]
     assert (fresh.obligations, fresh.grants, fresh.effects, fresh.approvals) == ((), (), (), ())
     assert decided.after.contract == ORIGIN.contract
 

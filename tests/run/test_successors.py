@@ -7,7 +7,7 @@ from datetime import timedelta
 from ledger import events as e
 from ledger.run.decision import Admitted
 from ledger.testing import START, given
-from ledger.values import Ending, Limits, Runtime, Step
+from ledger.values import Ending, Limits, Runtime, Source, Step
 from tests.run import examples as x
 from tests.run.lineages import (
     DAY,
@@ -201,3 +201,17 @@ def test_how_far_the_sources_were_read_is_passed_on() -> None:
         decision = history.by(KIM).when(asked).decision
         assert isinstance(decision, Admitted)
         assert again in decision.beside[asked.as_run]
+
+
+def test_no_run_that_performs_succeeds_a_fork() -> None:
+    given(*x.FORK_EVENTS).by(KIM).when(restart()).then_refused("effects_disabled")
+
+
+def test_a_successor_knows_how_far_its_ancestor_has_read_the_sources() -> None:
+    read = e.RevisionAcknowledged(
+        by="human:kim", source=Source("policy", "refunds", revision="5"), source_position=2
+    )
+    heir = given(x.opened(), published("kind", "Be kind"), read, sources=[REFUNDS]).when(restart()).after
+    assert [(one.position, one.revision) for one in heir.other("run-2").contract.sources] == [(2, "5")]
+    never = given(x.opened(), published("kind", "Be kind"), sources=[REFUNDS]).when(restart()).after
+    assert [(one.position, one.revision) for one in never.other("run-2").contract.sources] == [(1, "4")]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ledger.application.opening import open_ledger
     from ledger.application.query import Page, RunQuery, RunSummary
     from ledger.application.readers import Reading
+    from ledger.application.refreshing import Refreshed
     from ledger.application.resuming import Resumption
     from ledger.application.runs import Run
     from ledger.application.sources import SourceHandle
@@ -81,6 +82,7 @@ __all__ = [
     "Reason",
     "Record",
     "Recovery",
+    "Refreshed",
     "Resumption",
     "Retry",
     "Rule",
@@ -111,6 +113,7 @@ _HOMES = {
     "ledger.application.query": ("Page", "RunQuery", "RunSummary"),
     "ledger.application.loaded": ("Loaded",),
     "ledger.application.readers": ("Reading",),
+    "ledger.application.refreshing": ("Refreshed",),
     "ledger.application.resuming": ("Resumption",),
     "ledger.application.runs": ("Run",),
     "ledger.application.sources": ("SourceHandle",),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Literal, NamedTuple
 
 from ledger import commands as c
@@ -90,10 +89,6 @@ class Refreshing:
 
     def _again(self, seen: Observation) -> Doing | str:
         """Build what makes an observation again, by its record; a text says why that is not possible."""
-        now = self._shared.edge.now()
-        if _is_ahead(seen, now):
-            # The contract keeps what was seen last, and would pass over what is seen now.
-            return _ahead(seen)
         if seen.args is None:
             return "it is not known here with which arguments it was asked"
         workshop = self._shared.workshop
@@ -197,21 +192,11 @@ def _why_stale(contract: Contract, seen: Observation, question: Question) -> str
     until = seen_until(seen, question, contract)
     if until is None:
         return None
-    if _is_ahead(seen, question.now):
-        return _ahead(seen)
+    if seen.observed_at is not None and seen.observed_at > question.now:
+        return f"it was seen at {write_time(seen.observed_at)}, which is still to come by this clock"
     if seen.fresh_for == 0:
         return "its tool says that no answer is used again, so nothing should rest on one"
     return "it is stale" if until.year == 1 else f"it is stale since {write_time(until)}"
-
-
-def _is_ahead(seen: Observation, now: datetime) -> bool:
-    return seen.observed_at is not None and seen.observed_at > now
-
-
-def _ahead(seen: Observation) -> str:
-    assert seen.observed_at is not None
-    moment = write_time(seen.observed_at)
-    return f"it was seen at {moment}, which is still to come by this clock, and stays the last until then"
 
 
 def _is_unchecked(contract: Contract, source: str, question: Question) -> bool:

@@ -35,8 +35,11 @@ def on_freshness(contract: Contract, question: Question) -> Iterator[Reason]:
 def seen_until(seen: Observation, question: Question, contract: Contract) -> datetime | None:
     """Tell since when an observation is stale; None: it is fresh.
 
-    One from the future is stale: a clock that jumped back makes nothing fresh.
+    One from the future is stale: a clock that jumped back makes nothing fresh. What is never to be used again
+    is asked anew by whoever goes on: that it was asked since the run was stopped is all there is to want.
     """
+    if seen.fresh_for == 0 and contract.stopped is not None and seen.position > contract.stopped.position:
+        return None
     if seen.observed_at is not None and seen.observed_at > question.now:
         return seen.observed_at
     ends = seen.stale_at

@@ -48,3 +48,11 @@ class Question(NamedTuple):
         A clock that was set back makes nothing valid again that had lapsed when something was recorded.
         """
         return max(self.now, contract.at)
+
+    def latest_since(self, contract: Contract, at: datetime) -> datetime:
+        """Return the latest moment that is known to have come since something was recorded `at` a time.
+
+        While the clock is behind the last event, that says nothing of what was recorded with it or after it:
+        only the clock does, else nothing that is seen then would be fresh until the clock has caught up.
+        """
+        return self.latest(contract) if contract.at > at else self.now

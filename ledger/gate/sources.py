@@ -18,8 +18,8 @@ from ledger.run.sources import SourceState
 
 def on_sources(contract: Contract, question: Question) -> Iterator[Reason]:
     """Yield withdrawn constraints, other words for one, newer revisions, and sources not read lately."""
-    latest = question.latest(contract)
-    bound = [c for c in contract.constraints if c.valid_until is None or latest < c.valid_until]
+    # By the clock alone, as acts are bound: one that was set back may bring a rule back, and frees nobody.
+    bound = [c for c in contract.constraints if c.valid_until is None or question.now < c.valid_until]
     for constraint in bound:
         if constraint.source is not None:
             state = question.sources.get(constraint.source.stream)
@@ -69,7 +69,7 @@ def _on_checks(contract: Contract, source: str, question: Question) -> Iterator[
     ends = [seen_until(seen, question, contract)]
     if wanted is not None and seen.observed_at is not None:
         fresh = after(seen.observed_at, wanted)
-        ends.append(fresh if fresh <= question.latest(contract) else None)
+        ends.append(fresh if fresh <= question.latest_since(contract, seen.at) else None)
     ended = [end for end in ends if end is not None]
     if ended or seen.invalidated is not None:
         since = moment_of(min(ended, default=seen.at))

@@ -107,17 +107,32 @@ def test_what_was_invalidated_is_asked_again(ledger: Any, clock: SetClock) -> No
     assert run.contract.observations[-1].invalidated is None
 
 
-def test_what_was_seen_ahead_of_the_clock_stays_the_last_until_then(ledger: Any, clock: SetClock) -> None:
+def test_what_was_seen_ahead_of_the_clock_is_asked_again(ledger: Any, clock: SetClock) -> None:
     run, outside = seeing(ledger, fresh_for=None)
     clock.tick(-60)
+    held = ledger.resume("r")
+    assert [one.kind for one in held.reasons] == ["observation_stale"]
     (one,) = run.refresh()
-    assert (one.found, one.is_fresh, outside.calls) == ("not_refreshed", False, 1)
-    assert "still to come by this clock" in str(one.because)
-    clock.tick(60)
-    assert run.refresh() == []
+    assert (one.found, one.is_fresh, outside.calls) == ("changed", True, 2)
+    assert run.contract.observations[-1].observed_at == clock()
+    assert ledger.resume("r").verdict is Verdict.CONTINUE
 
 
-def test_an_answer_that_is_never_used_again_cannot_become_fresh(ledger: Any, clock: SetClock) -> None:
+def test_an_answer_that_is_never_used_again_leads_out_where_it_was_asked_since_the_stop(
+    ledger: Any, clock: SetClock
+) -> None:
+    run, _ = seeing(ledger, 1, 1, fresh_for=0)
+    clock.tick(1)
+    held = ledger.resume("r")
+    assert [one.kind for one in held.reasons] == ["observation_stale"]
+    assert [one.is_fresh for one in run.refresh()] == [True]
+    clock.tick(1)
+    assert ledger.resume("r").verdict is Verdict.CONTINUE
+
+
+def test_an_answer_that_is_never_used_again_cannot_become_fresh_while_the_run_works(
+    ledger: Any, clock: SetClock
+) -> None:
     run, _ = seeing(ledger, 1, 1, fresh_for=0)
     clock.tick(1)
     (one,) = run.refresh()

@@ -43,7 +43,7 @@ def seen_until(seen: Observation, question: Question, contract: Contract) -> dat
     if seen.observed_at is not None and seen.observed_at > question.now:
         return seen.observed_at
     ends = seen.stale_at
-    return ends if ends is not None and ends <= question.latest(contract) else None
+    return ends if ends is not None and ends <= question.latest_since(contract, seen.at) else None
 
 
 def moment_of(until: datetime) -> datetime | None:

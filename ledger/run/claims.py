@@ -94,7 +94,12 @@ def claim(contract: Contract, command: ClaimEffect, given: Given) -> Decision:
     if unsettled is not None:
         return unsettled
     covered = covering(
-        _without(contract, asked.names.key), given.actor, command.tool, command.reserved, given.now
+        _without(contract, asked.names.key),
+        given.actor,
+        command.tool,
+        command.reserved,
+        # As the gate judges it: what had ended when something was recorded has ended.
+        max(given.now, contract.at),
     )
     refusal = (
         _off_plan(asked)

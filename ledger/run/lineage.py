@@ -6,6 +6,7 @@ All of it is one append: a successor begins as its predecessor ends, a child as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from ledger.commands import Carve, CloseRun, ForkRun, OpenChild, RestartRun
@@ -410,7 +411,7 @@ def _carved(contract: Contract, carve: Carve, command: OpenChild, given: Given) 
     grant = by_id(contract.grants, carve.id)
     if grant is None:
         return not_open("grant", carve.id)
-    lack = _beyond(grant, carve, given)
+    lack = _beyond(grant, carve, given, max(given.now, contract.at))
     if lack is not None:
         return Refusal(
             "authority_exceeded",
@@ -430,8 +431,8 @@ def _carved(contract: Contract, carve: Carve, command: OpenChild, given: Given) 
     )
 
 
-def _beyond(grant: Grant, carve: Carve, given: Given) -> str | None:
-    if grant.expires_at is not None and grant.expires_at <= given.now:
+def _beyond(grant: Grant, carve: Carve, given: Given, now: datetime) -> str | None:
+    if grant.expires_at is not None and grant.expires_at <= now:
         return f"ended at {grant.expires_at.isoformat()}"
     decides = acting(given.actor)
     passed_on = carve.principal not in (None, grant.principal)

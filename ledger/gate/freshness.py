@@ -90,6 +90,6 @@ def on_idling(contract: Contract, question: Question) -> Iterator[Reason]:
         until = last + timedelta(seconds=question.idle_seconds)
     except OverflowError:
         return
-    if until <= question.now:
+    if until <= question.latest(contract):
         what = f"nothing was heard of the run since {write_time(last)}: does its goal still hold?"
         yield reason("idle", what, position=contract.alive.position, since=until, who=contract.alive.by)

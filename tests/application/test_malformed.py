@@ -49,7 +49,10 @@ NO_POSITION = "a global position is a whole number, not '5'"
         (
             lambda ledger: ledger.runs(foo=1),
             "foo",
-            "no such field; known are after, labels, limit, owner, prefix, status, thread",
+            (
+                "no such field; known are after, alive_before, held_before, labels, limit, owner, prefix, "
+                "status, thread, verdict"
+            ),
         ),
         (lambda ledger: ledger.runs(state="held"), "state", "no such field; did you mean status?"),
         (

@@ -30,7 +30,8 @@ def test_a_constraint_whose_time_is_over_binds_nobody_to_what_its_source_says() 
     lapsed = x.accepted(source=x.POLICY, source_position=1, published=True, valid_until=START + HOUR)
     assert kinds(stopped(lapsed).beside(withdrawing(SOURCE))) == []
     assert kinds(stopped(BOUND).beside(withdrawing(SOURCE))) == ["constraint_withdrawn"]
-    assert kinds(stopped(lapsed).at(START).beside(withdrawing(SOURCE))) == []
+    # A clock that was set back may bring a rule back, as it does for acts; it frees nobody of one.
+    assert kinds(stopped(lapsed).at(START).beside(withdrawing(SOURCE))) == ["constraint_withdrawn"]
 
 
 def test_a_constraint_is_found_at_its_source_by_the_item_it_names() -> None:
@@ -251,3 +252,12 @@ def test_a_run_that_nobody_stopped_is_idle_until_somebody_still_wants_it(
     assert kinds(run) == (["idle"] if idle else [])
     assert kinds(run.asked(idle_seconds=None)) == []
     assert kinds(run.also(x.SUSPENDED)) == []
+
+
+def test_a_clock_that_was_set_back_ends_no_silence() -> None:
+    run = given(x.opened(), actor=PROGRAM).later(days=3).by("human:kim")
+    silent = run.also(e.ReviewSigned(by="human:kim", hash="e" * 64, head=1, meaning="noted")).by(ANOTHER)
+    assert kinds(silent) == ["idle"]
+    assert kinds(silent.at(START + HOUR)) == ["idle"]
+    wanted = silent.at(START + HOUR).also(e.GoalRevised(by="human:kim", reason="still", text="Refund it"))
+    assert kinds(wanted) == []

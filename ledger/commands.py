@@ -603,6 +603,8 @@ class RecordMessage(Command):
 
     name = "message.record"
     remedy = True
+    # What the ledger itself says in a history, nobody who is resumed by it may put there.
+    not_for_agents = {"role": "ledger"}
 
     content: Payload
     id: Id

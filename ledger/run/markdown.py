@@ -63,4 +63,4 @@ def amounts(some: Items | None) -> str:
     """Write amounts with their units."""
     if some is None:
         return "nothing"
-    return ", ".join(f"{amount} {unit}" for unit, amount in sorted(some.items()))
+    return ", ".join(f"{amount} {name(unit)}" for unit, amount in sorted(some.items()))

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.run.contract import Approval, Assumption, Constraint, Contract, Effect, Grant, Obligation
-from ledger.run.markdown import amounts, flat, name, note, section, words
+from ledger.run.markdown import amounts, flat, name, names, note, section, words
 from ledger.values import write_time
 
 
 def render(contract: Contract, now: datetime | None) -> str:
     """Render a contract as Markdown, sections in a fixed order, empty ones left out."""
     lines = [
-        f"# Contract of run {contract.run} at position {contract.position}",
+        f"# Contract of run {name(contract.run)} at position {contract.position}",
         f"Status: {_status(contract)}. Incarnation {contract.incarnation}.",
         *section("Goal", _goal(contract)),
         *section("Constraints in force: follow every one", _constraints(contract, now, claimed=False)),
@@ -52,7 +52,9 @@ def _goal(contract: Contract) -> Iterator[str]:
     goal = contract.goal
     origin = ""
     if goal.revision > 1:
-        origin = note(f"revision {goal.revision}, by {goal.by}, because: {words(goal.reason or '')}")
+        origin = note(
+            f"revision {goal.revision}, by {name(goal.by or 'nobody')}, because: {words(goal.reason or '')}"
+        )
     yield words(goal.text) + origin
 
 
@@ -75,9 +77,9 @@ def _plan(contract: Contract) -> Iterator[str]:
     if contract.plan is None:
         return
     for step in contract.plan.steps:
-        tool = f" with {step.tool}" if step.tool else ""
+        tool = f" with {name(step.tool)}" if step.tool else ""
         what = f": {words(step.description)}" if step.description else ""
-        yield f"{step.name}{tool}{what}"
+        yield f"{name(step.name)}{tool}{what}"
 
 
 def _obligation(item: Obligation, now: datetime | None) -> str:
@@ -85,13 +87,15 @@ def _obligation(item: Obligation, now: datetime | None) -> str:
     if item.due is not None:
         late = " (overdue)" if now is not None and item.due <= now else ""
         due = f", due {write_time(item.due)}{late}"
-    return f"[{name(item.id)}] {words(item.text)}{note(f'to {item.owed_to}{due}')}"
+    return f"[{name(item.id)}] {words(item.text)}{note(f'to {name(item.owed_to)}{due}')}"
 
 
 def _effect(item: Effect, now: datetime | None) -> str:
     status = item.status if now is None else item.status_at(now)
-    step = f" in step {item.step}" if item.step else ""
-    return f"{item.tool}{step}: {status}, attempt {item.attempt}, recovery {item.recovery}, key {item.key}"
+    step = f" in step {name(item.step)}" if item.step else ""
+    return (
+        f"{name(item.tool)}{step}: {status}, attempt {item.attempt}, recovery {item.recovery}, key {item.key}"
+    )
 
 
 def _assumption(item: Assumption) -> str:
@@ -106,11 +110,13 @@ def _grant(item: Grant, now: datetime | None) -> str:
     budget = "" if item.budget is None else f", budget {amounts(item.budget)}, spent {amounts(item.spent)}"
     if item.reserved:
         budget += f", reserved {amounts(item.reserved)}"
-    return f"[{name(item.id)}] {item.principal} may {', '.join(item.scopes)}{budget}{until}"
+    return f"[{name(item.id)}] {name(item.principal)} may {names(item.scopes)}{budget}{until}"
 
 
 def _approval(item: Approval) -> str:
-    answer = "no answer yet" if item.answered is None else f"{item.answered.answer} by {item.answered.by}"
+    answer = (
+        "no answer yet" if item.answered is None else f"{item.answered.answer} by {name(item.answered.by)}"
+    )
     return f"[{name(item.id)}] {answer}: {words(item.question or item.key)}"
 
 
@@ -118,8 +124,8 @@ def _cursor(contract: Contract) -> Iterator[str]:
     cursor = contract.cursor
     if cursor is None:
         return
-    yield f"at {cursor.node}, round {cursor.round}"
+    yield f"at {name(cursor.node)}, round {cursor.round}"
     if cursor.next:
-        yield f"next: {', '.join(cursor.next)}"
+        yield f"next: {names(cursor.next)}"
     if cursor.waits_for:
-        yield f"waits for: {', '.join(cursor.waits_for)}"
+        yield f"waits for: {names(cursor.waits_for)}"

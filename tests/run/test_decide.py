@@ -15,6 +15,7 @@ from ledger.commands import (
     MoveCursor,
     OpenRun,
     ReconcileEffect,
+    RecordMessage,
     RenewAuthority,
     ResumeRun,
     SignReview,
@@ -98,6 +99,7 @@ def test_agents_may_not_use_exactly_these_commands() -> None:
     assert sometimes == {
         AcceptConstraint: {"change": Change.RELAXED},
         ReconcileEffect: {"method": "person"},
+        RecordMessage: {"role": "ledger"},
         ResumeRun: {"take_over": True},
     }
 

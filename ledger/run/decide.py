@@ -12,18 +12,20 @@ from ledger import events as e
 from ledger.run import (
     assumptions,
     authority,
+    children,
     claims,
     constraints,
     execution,
+    forks,
     goal,
     lifecycle,
     limits,
-    lineage,
     obligations,
     observations,
     outcomes,
     resuming,
     reviews,
+    successors,
 )
 from ledger.run.contract import Contract
 from ledger.run.decision import Decision, Given, Refusal, Ruling, not_for_agents, run_is_closed
@@ -34,7 +36,7 @@ RULES: dict[type[c.Command], Ruling] = {
     c.SuspendRun: Ruling(lifecycle.suspend, (e.RunSuspended,)),
     c.ResumeRun: Ruling(resuming.resume, (e.RunResumed, e.MessageRecorded, e.ResumeRefused)),
     c.ForkRun: Ruling(
-        lineage.fork,
+        forks.fork,
         (
             e.RunOpened,
             e.RunForked,
@@ -50,7 +52,7 @@ RULES: dict[type[c.Command], Ruling] = {
         ("not_open", "run_exists"),
     ),
     c.RestartRun: Ruling(
-        lineage.restart,
+        successors.restart,
         (
             e.RunClosed,
             e.RunOpened,
@@ -67,7 +69,7 @@ RULES: dict[type[c.Command], Ruling] = {
         ("effects_disabled", "contract_changed", "run_exists"),
     ),
     c.OpenChild: Ruling(
-        lineage.open_child,
+        children.open_child,
         (
             e.ObligationOpened,
             e.AuthorityCarved,

@@ -13,13 +13,13 @@ from ledger.events import (
     RunSuspended,
 )
 from ledger.record import Record
+from ledger.run.children import settled_with_parent
 from ledger.run.contract import Contract, Goal
 from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, stands_at, stated
 from ledger.run.effects import inherited
 from ledger.run.execution import merged
 from ledger.run.fold import Changes, brief
 from ledger.run.limits import CAUSES
-from ledger.run.lineage import settled_with_parent
 from ledger.run.meanwhile import alive
 from ledger.run.standing import Allowance, Closing, Hold, Stopped, Suspension
 from ledger.run.terms import changed_at

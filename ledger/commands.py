@@ -285,9 +285,13 @@ class AcknowledgeRevision(Command):
 
 
 class MakeAssumption(Command):
-    """Take something for granted."""
+    """Take something for granted, or state anew on what it rests.
+
+    Where one of its grounds was refuted it leads out of a hold, so it is admitted there.
+    """
 
     name = "assumption.make"
+    remedy = True
 
     by: Party | None = None
     id: Id

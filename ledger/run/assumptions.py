@@ -9,6 +9,8 @@ from ledger.run.contract import Assumption, Contract, Refutation, by_id, states
 from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed, put, replaced
 
+_GROUNDS = frozenset({"rests_on"})
+
 
 def made(contract: Contract, event: AssumptionMade, record: Record) -> Changes:
     """The assumption is held."""
@@ -27,12 +29,15 @@ def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Cha
 
 
 def make(contract: Contract, command: MakeAssumption, given: Given) -> Decision:
+    """Hold an assumption; the same one stated on other grounds takes its own place, unless it was refuted."""
     event = stated(AssumptionMade, command)
     old = by_id(contract.assumptions, command.id)
     if old is None:
         return admitted(event)
     if old.refuted is None and states(old, event):
         return stands_at(old.position)
+    if old.refuted is None and states(old, event, but=_GROUNDS):
+        return admitted(event)
     return id_in_use("assumption", command.id, old.position)
 
 

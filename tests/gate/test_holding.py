@@ -198,6 +198,13 @@ def test_a_step_rests_on_what_its_grounds_rest_on() -> None:
     assert kinds(run) == ["assumption_in_doubt", "assumption_refuted"]
 
 
+def test_an_assumption_is_out_of_doubt_once_it_is_stated_on_other_grounds() -> None:
+    hence = e.AssumptionMade(id="hence", text="Hence that", rests_on=("assumption:so",))
+    held = stopped(MADE, hence, said=[WRONG]).when(c.ResumeRun()).after
+    assert kinds(held) == ["assumption_in_doubt"]
+    assert kinds(held.when(c.MakeAssumption(id="hence", text="Hence that")).after) == []
+
+
 def test_what_rests_in_a_circle_is_named_once() -> None:
     circle = (
         e.AssumptionMade(id="a", text="one", rests_on=("assumption:b",)),

@@ -23,7 +23,7 @@ def test_an_assumption_is_made_once() -> None:
     history.when(MAKE).then_stands_at(2)
 
 
-@pytest.mark.parametrize("change", [{"text": "other"}, {"by": "human:lee"}, {"rests_on": ("assumption:b",)}])
+@pytest.mark.parametrize("change", [{"text": "other"}, {"by": "human:lee"}])
 def test_its_id_with_other_content_is_refused(change: dict[str, object]) -> None:
     given(x.opened(), MADE).when(MAKE.model_copy(update=change)).then_refused("id_in_use", position=2)
 
@@ -89,6 +89,18 @@ def test_evidence_between_the_first_and_the_last_is_looked_up() -> None:
 def test_what_else_the_store_holds_is_no_sign_of_an_assumption() -> None:
     history = given(x.opened(), x.observed("in-stock"))
     history.when(refute("the camera"), prior=history.records[1:]).then_refused("not_open")
+
+
+def test_an_assumption_that_holds_on_other_grounds_is_stated_on_them() -> None:
+    ground = e.AssumptionMade(id="count", text="The count is right")
+    resting = MADE.with_fields({"rests_on": ("assumption:count",)})
+    doubted = given(x.opened(), ground, resting, e.AssumptionRefuted(id="count", evidence="a recount"))
+    assert [item.id for item in doubted.contract.assumptions] == ["count", "in-stock"]
+    again = MAKE.model_copy(update={"rests_on": ("observation:shelf",)})
+    held = doubted.also(x.HELD).when(again).then(MADE.with_fields({"rests_on": ("observation:shelf",)}))
+    (item,) = held.contract.assumptions
+    assert (item.id, item.rests_on, item.position) == ("in-stock", ("observation:shelf",), 6)
+    held.when(again).then_stands_at(6)
 
 
 def test_a_refutation_told_again_is_a_repeat_and_more_evidence_is_recorded() -> None:

@@ -13,7 +13,16 @@ from ledger.aio.handles import AsyncRun
 from ledger.aio.hands import Hands
 from ledger.aio.turns import AsyncTurns
 from ledger.application.own_stream import note, refused_for
-from ledger.application.resuming import Patience, Resumption, asking, dry, superseded, told, unreadable
+from ledger.application.resuming import (
+    Patience,
+    Resumption,
+    as_of,
+    asking,
+    dry,
+    superseded,
+    told,
+    unreadable,
+)
 from ledger.application.sayings import build, several
 from ledger.application.shared import Shared, run_id
 from ledger.errors import UNREADABLE, Superseded
@@ -71,6 +80,7 @@ class AsyncLives(ABC):
             judged = superseded(contract)
             return Resumption(judged.verdict, judged.reasons, None, None, contract, checked=checked)
         contract = turns.stream.state or contract
+        contract = await self._hands.read(partial(as_of, self._shared, contract, stated))
         answer: Resumption[AsyncRun] = told(contract, stated, asked, checked)
         if answer.position is None or not answer:
             return answer

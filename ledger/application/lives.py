@@ -12,6 +12,7 @@ from ledger.application.own_stream import note, refused_for
 from ledger.application.resuming import (
     Patience,
     Resumption,
+    as_of,
     asking,
     dry,
     superseded,
@@ -96,7 +97,7 @@ class Lives(ABC):
             contract = turns.look() or contract
             judged = superseded(contract)
             return Resumption(judged.verdict, judged.reasons, None, None, contract, checked=checked)
-        contract = turns.stream.state or contract
+        contract = as_of(self._shared, turns.stream.state or contract, stated)
         answer: Resumption[Run] = told(contract, stated, asked, checked)
         if answer.position is None or not answer:
             return answer

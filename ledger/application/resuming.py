@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ledger.application.checking import Checked, check_every_of
-from ledger.application.kinds import RUN
+from ledger.application.kinds import RUN, load_contract
 from ledger.application.own_stream import refused_for
 from ledger.application.refusals import refusal_error
 from ledger.application.shared import Shared
@@ -113,6 +113,22 @@ def unreadable(run: str, error: LedgerError) -> Resumption[H]:
     """Say that the run cannot be read."""
     _, why = refused_for(run, error)
     return Resumption(Verdict.REFUSE, (why,), None, None, None)
+
+
+def as_of(shared: Shared, contract: Contract, stated: Stated) -> Contract:
+    """Return the contract as it was right after a decision was recorded.
+
+    Others may have gone on from it since, also through the same stream: a handle on what is in force now
+    would be one on their incarnation.
+
+    Args:
+        shared: of the ledger.
+        contract: as last seen.
+        stated: what the decision came to; where it recorded nothing, the contract is returned as it is.
+    """
+    if not stated.records or contract.position == stated.position:
+        return contract
+    return load_contract(shared.edge, contract.run, upto=stated.position).state or contract
 
 
 def told_of(contract: Contract, resumed: Record) -> str:

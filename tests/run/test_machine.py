@@ -108,6 +108,8 @@ class Rules(RuleBasedStateMachine):
         again = self.run.when(one, prior=prior(self.run, one)).decision
         if isinstance(one, c.RenewAuthority) and one.add_budget:
             return
+        if isinstance(one, c.ResumeRun) and self.run.contract.held is None:
+            return  # it went on; who asks again begins another incarnation
         if isinstance(again, Refusal):
             assert again.rule == ("effect_in_flight" if isinstance(one, c.ClaimEffect) else "not_open")
             assert isinstance(one, (*ENDING, c.ClaimEffect))
@@ -171,7 +173,9 @@ def keeps_to_what_is_declared(decided: Decided[Contract | None] | Decided[Source
         assert decision.rule in may_refuse(kind)
         assert not decision.events or decision.rule == "run_is_held" or kind is c.ClaimEffect
     else:
-        assert bool(decision.events) == (decision.position is None)
+        assert bool(decision.events or decision.beside) == (decision.position is None)
+        for theirs in decision.beside.values():
+            assert {type(event) for event in theirs} <= set(may_yield(kind))
 
 
 def prior(run: History[Contract | None], one: c.Command) -> tuple[Record, ...]:

@@ -23,6 +23,7 @@ from ledger.run.brief import (
 from ledger.run.brief_effects import done, elsewhere, failed, unsettled
 from ledger.run.markdown import amounts, name, names, note, section, words
 from ledger.run.waiting import Waiting
+from ledger.run.ways_out import WayOut
 from ledger.values import write_time
 
 
@@ -307,4 +308,18 @@ def _review(brief: Brief) -> Iterator[str]:
 
 def _next(brief: Brief) -> Iterator[str]:
     for way in brief.next:
-        yield way.command + note(words(way.why))
+        for number, line in enumerate(way.command_lines or (_said(way),)):
+            yield words(line) + note(("or instead: " if number else "") + _purpose(way))
+
+
+def _said(way: WayOut) -> str:
+    if way.command is None:
+        return f"see run {name(way.run)}"
+    known = "".join(f", {field} {name(text)}" for field, text in way.fields.items())
+    return f"{way.command} for run {name(way.run)}{known}"
+
+
+def _purpose(way: WayOut) -> str:
+    if way.reason is None:
+        return words(way.why)
+    return f"{name(way.reason.cleared_by)} clears {name(way.reason.kind)}: {words(way.why)}"

@@ -1,43 +1,48 @@
-"""What leads on from where a run stands, as commands."""
+"""What leads on from where a run stands: what is said to which run, and why.
+
+It speaks of commands of the ledger. How one of them is typed or sent, an adapter knows.
+"""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ledger.events import Reason
 from ledger.run.contract import Contract
 from ledger.run.outside import OpenEffect
-from ledger.values import Text, Value
+from ledger.values import FrozenMap, Id, Labels, RunId, Text, Value
 
 
 class Remedy(NamedTuple):
-    """A command that clears a reason."""
+    """The command that records an event which clears a reason."""
 
-    verb: str
-    options: str
-    where: Literal["assumptions", "constraints", "grants"] | None = None
-    """What it speaks of, behind the run: the member of the contract that stands where the reason says."""
-    name: str = ""
-    """What stands for that where nothing is found."""
+    command: str
+    names: tuple[str, ...] = ()
+    """Fields of it that are known of what the reason speaks of."""
+    members: tuple[str, ...] = ()
+    """Where in the contract that stands."""
+    places: tuple[str, ...] = ("position",)
+    """Fields of such a member that may hold the position which the reason names."""
 
 
 REMEDIES: dict[str, Remedy] = {
-    "assumption.refuted": Remedy("refute", "--evidence TEXT", "assumptions", "ID"),
-    "authority.granted": Remedy(
-        "grant", "--principal agent:NAME --scope SCOPE --granted-by human:NAME", None, "NEW-ID"
+    "assumption.refuted": Remedy("assumption.refute", ("id",), ("assumptions",)),
+    "authority.granted": Remedy("authority.grant", ("principal",), ("revoked", "grants")),
+    "authority.renewed": Remedy("authority.renew", ("id",), ("grants",)),
+    "constraint.accepted": Remedy("constraint.accept", ("id",), ("constraints",)),
+    "constraint.revision_acknowledged": Remedy(
+        "constraint.acknowledge_revision", ("source",), ("sources",), ("stated_at",)
     ),
-    "authority.renewed": Remedy("renew", "--by human:NAME", "grants", "ID"),
-    "constraint.accepted": Remedy("accept", "--by human:NAME", "constraints", "ID"),
-    "constraint.revision_acknowledged": Remedy("acknowledge", "--by human:NAME", None, "KIND:NAME"),
-    "goal.revised": Remedy("revise-goal", "--reason TEXT --by human:NAME"),
-    "observation.recorded": Remedy("refresh", "--tools MODULE"),
-    "plan.revised": Remedy("revise-plan", "--step NAME --reason TEXT"),
-    "run.restarted": Remedy("restart", "--as NEW-ID --reason TEXT --by human:NAME"),
-    "runtime.adopted": Remedy("adopt-runtime", "--runtime FIELD=VALUE --reason TEXT --by human:NAME"),
+    "goal.revised": Remedy("goal.revise"),
+    "observation.recorded": Remedy(
+        "observation.record", ("key", "tool"), ("observations",), ("position", "invalidated_at")
+    ),
+    "plan.revised": Remedy("plan.revise"),
+    "run.restarted": Remedy("run.restart"),
+    "runtime.adopted": Remedy("runtime.adopt"),
 }
-"""The command that records the event which clears a reason."""
+"""By the event that clears a reason. What is not here is cleared by settling effects, or by no command."""
 
 _ASKED = frozenset({"probe", "send_again"})
 
@@ -45,81 +50,89 @@ _ASKED = frozenset({"probe", "send_again"})
 class WayOut(Value):
     """One step that leads on."""
 
-    command: Text
-    """For a shell. Words in capitals are to be filled in."""
+    command: Id | None = None
+    """The command of the ledger that is said; None: nothing is, that run is looked at."""
+    command_lines: tuple[Text, ...] = ()
+    """How it is typed, the first one first and the others instead of it: what `intent-ledger brief` adds.
+    Words in capitals are to be filled in."""
+    fields: Labels = FrozenMap()
+    """What is known of the command's fields, as text, a source as KIND:NAME; may hold nothing."""
+    reason: Reason | None = None
+    """The gate's reason that it clears."""
+    run: RunId
+    """The run that it is said to."""
     why: Text
 
 
 def ways_out(contract: Contract, unsettled: Sequence[OpenEffect]) -> Iterator[WayOut]:
     """Name what leads on, in the order in which it is best done."""
-    shell = _Shell(contract.tenant)
     successor = None if contract.closed is None else contract.closed.successor
     if successor is not None:
-        yield _way(shell("brief", successor), "this run was restarted: its successor answers for all of it")
+        yield _way(None, successor, "this run was restarted: its successor answers for all of it")
         return
-    yield from _settling(shell, contract.run, unsettled)
+    yield from _settling(contract.run, unsettled)
     if contract.closed is not None:
         return
     if contract.fork_of is not None:
-        yield _way(
-            shell("brief", contract.fork_of), "this run is a fork and performs nothing: see its origin"
-        )
+        yield _way(None, contract.fork_of, "this run is a fork and performs nothing: see its origin")
         return
-    yield from _remedies(shell, contract)
-    yield _way(shell("resume", contract.run), _resuming(contract))
-
-
-class _Shell:
-    """Writes commands for the runs of a tenant."""
-
-    def __init__(self, tenant: str) -> None:
-        self._begin = (
-            "intent-ledger" if tenant == "default" else f"intent-ledger --tenant={shlex.quote(tenant)}"
-        )
-
-    def __call__(self, verb: str, *about: str, options: str = "") -> str:
-        """Write a command whose last words are ids; behind `--` one that begins with a dash is no option."""
-        dashed = ("--",) if any(one.startswith("-") for one in about) else ()
-        return " ".join(filter(None, (self._begin, verb, options, *dashed, *map(shlex.quote, about))))
-
-    def on_run(self, verb: str, run: str, options: str) -> str:
-        """Write a command that takes a run as an option."""
-        return f"{self._begin} {verb} --run={shlex.quote(run)} {options}"
-
-
-def _way(command: str, why: str) -> WayOut:
-    return WayOut.unchecked({"command": command, "why": why})
-
-
-def _settling(shell: _Shell, run: str, unsettled: Sequence[OpenEffect]) -> Iterator[WayOut]:
-    asked = sorted({effect.tool for effect in unsettled if effect.way in _ASKED})
-    if asked:
-        why = f"asks the outside about {', '.join(asked)}, where MODULE declares how"
-        yield _way(shell.on_run("reconcile", run, "--tools MODULE"), why)
-    for effect in unsettled:
-        if effect.way == "person":
-            options = "--happened --evidence TEXT --by human:NAME"
-            why = f"a person has to find out whether {effect.tool} happened; --did-not, where it did not"
-            yield _way(shell("settle", effect.key, options=options), why)
-
-
-def _remedies(shell: _Shell, contract: Contract) -> Iterator[WayOut]:
-    """Name what clears each reason that holds the run, where a command does.
-
-    Reasons of effects are cleared by settling those, and some only by the program or a person.
-    """
     for reason in () if contract.held is None else contract.held.reasons:
         remedy = REMEDIES.get(reason.cleared_by)
         if remedy is not None:
-            yield _way(_command(shell, contract, remedy, reason), reason.what)
+            fields = _known(remedy, spoken_of(contract, reason))
+            yield _way(remedy.command, contract.run, reason.what, fields, reason)
+    yield _way("run.resume", contract.run, _resuming(contract))
 
 
-def _command(shell: _Shell, contract: Contract, remedy: Remedy, reason: Reason) -> str:
-    if not remedy.name:
-        return shell(remedy.verb, contract.run, options=remedy.options)
-    members = () if remedy.where is None else getattr(contract, remedy.where)
-    found = (member.id for member in members if member.position == reason.position)
-    return shell(remedy.verb, contract.run, next(found, remedy.name), options=remedy.options)
+def spoken_of(contract: Contract, reason: Reason) -> Any:
+    """Find the member of the contract that a reason speaks of.
+
+    A grant, in force or revoked, a constraint, an assumption, an observation, or a source that is followed.
+    None: it speaks of none of these, or of one that is not there any more.
+    """
+    remedy = REMEDIES.get(reason.cleared_by)
+    if remedy is None or reason.position is None:
+        return None
+    members = (member for where in remedy.members for member in getattr(contract, where))
+    return next((one for one in members if reason.position in _positions(one, remedy)), None)
+
+
+def _positions(member: Any, remedy: Remedy) -> tuple[int | None, ...]:
+    return tuple(getattr(member, place) for place in remedy.places)
+
+
+def _known(remedy: Remedy, member: Any) -> dict[str, str]:
+    found = {} if member is None else {name: getattr(member, name) for name in remedy.names}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def _way(
+    command: str | None,
+    run: str,
+    why: str,
+    fields: dict[str, str] | None = None,
+    reason: Reason | None = None,
+) -> WayOut:
+    return WayOut.unchecked(
+        {
+            "command": command,
+            "command_lines": (),
+            "fields": FrozenMap(fields or {}),
+            "reason": reason,
+            "run": run,
+            "why": why,
+        }
+    )
+
+
+def _settling(run: str, unsettled: Sequence[OpenEffect]) -> Iterator[WayOut]:
+    asked = sorted({effect.tool for effect in unsettled if effect.way in _ASKED})
+    if asked:
+        yield _way("effect.reconcile", run, f"asks the outside about {', '.join(asked)}")
+    for effect in unsettled:
+        if effect.way == "person":
+            why = f"a person has to find out whether {effect.tool} happened"
+            yield _way("effect.reconcile", run, why, {"key": effect.key, "method": "person"})
 
 
 def _resuming(contract: Contract) -> str:
@@ -127,4 +140,4 @@ def _resuming(contract: Contract) -> str:
         return "asks again, and says of each reason what clears it"
     if contract.suspended is not None:
         return "asks whether it may go on"
-    return "asks whether it may go on; while its program is alive, only to take it over (--take-over)"
+    return "asks whether it may go on; while its program is alive, only who takes it over may"

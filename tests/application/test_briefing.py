@@ -152,7 +152,7 @@ def test_a_successor_knows_what_was_done_before_it(ledger: Ledger, run: Run, clo
     first = ledger.brief("refund-17")
     assert (first.status, first.successor) == ("closed", "refund-17b")
     assert refs(first) == refs(brief), "it is one lineage, whichever run one asks about"
-    assert [way.command for way in first.next] == ["intent-ledger brief refund-17b"]
+    assert [(way.command, way.run) for way in first.next] == [(None, "refund-17b")]
     text = brief.to_markdown()
     assert "- refund-17, ended as restarted, succeeded by refund-17b\n" in text
     assert "- refund-17b (this run), successor of refund-17 from its position " in text
@@ -187,7 +187,7 @@ def test_a_fork_is_told_to_perform_nothing_and_what_its_origin_meant_there(ledge
         ("refund-17", "Refund order 17"),
         ("what-if", "Refund order 17"),
     ], "what the origin meant later is no part of it"
-    assert [way.command for way in brief.next] == ["intent-ledger brief refund-17"]
+    assert [(way.command, way.run) for way in brief.next] == [(None, "refund-17")]
 
 
 def test_a_parent_and_its_child_know_of_each_other(ledger: Ledger, run: Run) -> None:
@@ -251,7 +251,7 @@ def test_probes_that_are_known_here_are_asked(ledger: Ledger, run: Run, clock: S
     declare(recovery="queryable", probe=find)(mail)
     brief = ledger.brief("refund-17")
     assert [one.way for one in brief.unsettled] == ["probe"]
-    assert brief.next[0].command == "intent-ledger reconcile --run=refund-17 --tools MODULE"
+    assert (brief.next[0].command, brief.next[0].fields) == ("effect.reconcile", {})
 
 
 def test_many_acts_are_all_in_it(ledger: Ledger, run: Run) -> None:

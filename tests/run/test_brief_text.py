@@ -35,8 +35,8 @@ def test_a_run_with_nothing_is_short() -> None:
         "- open, incarnation 1 since 2026-01-01T00:00:00.000000Z\n"
         "- last sign of life by service:test\n  (2026-01-01T00:00:00.000000Z, position 1)\n"
         "\n## Goal\n- Refund order 17\n  (revision 1, 2026-01-01T00:00:00.000000Z, position 1)\n"
-        "\n## Next\n- intent-ledger resume run-1\n"
-        "  (asks whether it may go on; while its program is alive, only to take it over (--take-over))\n"
+        "\n## Next\n- run.resume for run run-1\n"
+        "  (asks whether it may go on; while its program is alive, only who takes it over may)\n"
     )
 
 

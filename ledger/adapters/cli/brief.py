@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.saying import given_where
+
+if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
+    from ledger.run.brief import Brief
 
 HELP = """Show what somebody must know who takes over a run.
 
@@ -41,12 +46,28 @@ def brief(
     from ledger.adapters.cli.contract import moment
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.ways_out import with_command_lines
 
     asked = None if at is None else moment(at)
     screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    settings = settings_of(context, url=ledger, tenant=tenant)
+    with open_for_reading(settings) as opened:
         found = opened.brief(run, at=asked)
+        contract = opened.contract(run, at=found.position)
+    where = given_where(settings, context, ledger, tenant)
+    if settings.tenant != "default" and "--tenant" not in where:
+        # A brief is handed on to somebody whose environment names another tenant.
+        where += ("--tenant", settings.tenant)
+    found = with_command_lines(found, contract, where)
     if as_json:
         screen.document(found.model_dump(mode="json", exclude_none=True))
     else:
-        screen.text(found.to_markdown().removesuffix("\n"))
+        _show(screen, found)
+
+
+def _show(screen: Screen, found: Brief) -> None:
+    """Write the Markdown; a line to be copied is never wrapped."""
+    lines = {f"- {line}" for way in found.next for line in way.command_lines}
+    for line in found.to_markdown().removesuffix("\n").split("\n"):
+        write = screen.command if line in lines else screen.text
+        write(line)

@@ -1,4 +1,4 @@
-"""The way out of each reason that the gate gives, as command lines to be copied.
+"""The way out of each reason that the gate gives, and the steps of a brief, as command lines to be copied.
 
 What only the reader knows stands in capitals: TEXT, TIME, human:NAME. A shell sees the rest as it stands.
 """
@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ledger.run.keys import check_key
+from ledger.run.ways_out import spoken_of
 
 if TYPE_CHECKING:
     from ledger.events import Reason
+    from ledger.run.brief import Brief
     from ledger.run.contract import Contract, Effect, Grant
+    from ledger.run.ways_out import WayOut
     from ledger.values import Actor, Runtime
 
 WHO = "human:NAME"
@@ -49,6 +52,11 @@ class Stop(NamedTuple):
     runtime: Runtime | None = None
     """What would go on."""
 
+    @property
+    def spoken_of(self) -> Any:
+        """What the reason speaks of, as it stands in the contract; None: it is not found there."""
+        return None if self.contract is None else spoken_of(self.contract, self.reason)
+
 
 def ways_out(stop: Stop, where: Iterable[str] = ()) -> list[str]:
     """Return the command lines that clear a reason; more than one are alternatives.
@@ -60,14 +68,46 @@ def ways_out(stop: Stop, where: Iterable[str] = ()) -> list[str]:
     return [line.write(tuple(where)) for line in lines]
 
 
+def with_command_lines(brief: Brief, contract: Contract, where: Iterable[str] = ()) -> Brief:
+    """Add to each step of a brief how it is typed; `contract` is what the brief was built from."""
+    options = tuple(where)
+    steps = (
+        way.with_fields({"command_lines": tuple(line.write(options) for line in _step(way, contract))})
+        for way in brief.next
+    )
+    return brief.with_fields({"next": tuple(steps)})
+
+
+def _step(way: WayOut, contract: Contract) -> Iterator[Line]:
+    from ledger.values import Actor
+
+    if way.reason is not None:
+        clears = WAYS.get(way.reason.kind)
+        # Nobody asks in a brief: who was at work on the run last is taken to go on.
+        goes_on = Actor(contract.alive.by)
+        yield from () if clears is None else clears(Stop(way.run, way.reason, contract, goes_on))
+    elif way.command is None:
+        yield Line("brief", (way.run,))
+    elif way.command == "run.resume":
+        yield Line("resume", (way.run,))
+    elif "key" in way.fields:
+        yield from _settle(way.fields["key"], way.run)
+    else:
+        yield _ask_outside(way.run)
+
+
 def settle_by_hand(key: str, run: str) -> str:
     """Return the command line by which a person says that an act happened."""
-    return _settle(key, run).write()
+    return next(_settle(key, run)).write()
 
 
-def _settle(key: str, run: str) -> Line:
-    options = ("--run", run, "--happened", "--evidence", "TEXT", "--by", WHO)
-    return Line("settle", (key,), options)
+def _settle(key: str, run: str) -> Iterator[Line]:
+    for found in ("--happened", "--did-not"):
+        yield Line("settle", (key,), ("--run", run, found, "--evidence", "TEXT", "--by", WHO))
+
+
+def _ask_outside(run: str) -> Line:
+    return Line("reconcile", (), ("--run", run, "--tools", "MODULE"))
 
 
 # --- what each kind of reason is cleared by ----------------------------------------------------------
@@ -91,46 +131,38 @@ def _restart(stop: Stop) -> Iterator[Line]:
 
 
 def _renew(stop: Stop) -> Iterator[Line]:
-    """Renew in what the grant lacks; one that cannot be renewed so is given anew beside it."""
-    grant = _found(stop, "grants")
-    if grant is None:
-        yield _grant_for(stop.run, stop.actor.id, ("SCOPE",), ())
-        return
-    about, kind, session = (stop.run, grant.id), stop.reason.kind, stop.actor.session
-    if session is not None and grant.session not in (None, session):
-        yield Line("renew", about, ("--session", session, "--by", WHO))
-    elif kind == "authority_on_resume":
-        yield Line("renew", about, ("--by", WHO))
-    elif kind == "authority_exhausted":
-        unit = next(iter(grant.budget or {"UNIT": 0}))
-        yield Line("renew", about, ("--add-budget", f"{unit}=AMOUNT", "--by", WHO))
-    elif kind == "authority_expired":
-        yield Line("renew", about, ("--expires-at", "TIME", "--by", WHO))
+    """Renew in what the grant lacks; what no renewal changes is given anew beside it."""
+    grant = stop.spoken_of
+    if grant is None or stop.reason.cleared_by != "authority.renewed":
+        yield from _grant(stop)
     else:
-        yield _again(stop, grant)
+        yield Line("renew", (stop.run, grant.id), (*_lacking(stop, grant), "--by", WHO))
 
 
-def _again(stop: Stop, grant: Grant) -> Line:
-    session = stop.actor.session
-    bound = () if session is None else ("--session", session)
-    return _grant_for(stop.run, grant.principal, grant.scopes, bound)
-
-
-def _grant_for(run: str, principal: str, scopes: Iterable[str], more: Words) -> Line:
-    each = (word for scope in scopes for word in ("--scope", scope))
-    return Line("grant", (run, "NEW-ID"), ("--principal", principal, *each, *more, "--granted-by", WHO))
+def _lacking(stop: Stop, grant: Grant) -> Words:
+    kind = stop.reason.kind
+    if kind == "authority_expired":
+        return ("--expires-at", "TIME")
+    if kind == "authority_exhausted":
+        unit = next(iter(grant.budget or ()), "UNIT")
+        return ("--add-budget", f"{unit}=AMOUNT")
+    if kind == "authority_of_another_session":
+        return ("--session", stop.actor.session or "SESSION")
+    return ()
 
 
 def _grant(stop: Stop) -> Iterator[Line]:
-    gone = _found(stop, "revoked")
-    principal = stop.actor.id if gone is None or gone.principal is None else gone.principal
-    scopes = ("SCOPE",) if gone is None or not gone.scopes else gone.scopes
-    yield _grant_for(stop.run, principal, scopes, ())
+    """Grant what the one that is spoken of allowed, or what is to be said."""
+    before = stop.spoken_of
+    principal = stop.actor.id if before is None or before.principal is None else before.principal
+    scopes = ("SCOPE",) if before is None or not before.scopes else before.scopes
+    each = (word for scope in scopes for word in ("--scope", scope))
+    yield Line("grant", (stop.run, "NEW-ID"), ("--principal", principal, *each, "--granted-by", WHO))
 
 
 def _limit(stop: Stop) -> Iterator[Line]:
     yield Line("resume", (stop.run,), ("--actor", WHO))
-    yield _grant_for(stop.run, stop.actor.id, ("SCOPE",), ())
+    yield from _grant(stop)
 
 
 def _approve(stop: Stop) -> Iterator[Line]:
@@ -143,10 +175,10 @@ def _wait(stop: Stop) -> Iterator[Line]:
 
 def _reconcile(stop: Stop) -> Iterator[Line]:
     if stop.reason.kind == "effect_unknown":
-        yield Line("reconcile", (), ("--run", stop.run, "--tools", "MODULE"))
+        yield _ask_outside(stop.run)
     effects = _effects(stop)
     for effect in effects:
-        yield _settle(effect.key, stop.run)
+        yield from _settle(effect.key, stop.run)
     if not effects:
         yield Line("effects", (stop.run,), ("--unknown",))
 
@@ -176,7 +208,7 @@ def _observe(stop: Stop) -> Iterator[Line]:
     if stop.reason.kind in ("observation_stale", "observation_invalidated"):
         # What is in doubt would be recorded as resting on the same; a source has its reader elsewhere.
         yield Line("refresh", (stop.run,), ("--tools", "MODULE"))
-    seen = _found(stop, "observations") or _invalidated(stop)
+    seen = stop.spoken_of
     key, tool = ("KEY", "TOOL") if seen is None else (seen.key, seen.tool)
     if seen is None and stop.reason.kind == "source_unchecked":
         source = stop.reason.what.partition(" was ")[0]
@@ -185,20 +217,14 @@ def _observe(stop: Stop) -> Iterator[Line]:
     yield Line("do observation.record", (stop.run,), about)
 
 
-def _invalidated(stop: Stop) -> Any:
-    seen = () if stop.contract is None else stop.contract.observations
-    return next((one for one in seen if one.invalidated_at == stop.reason.position), None)
-
-
 def _accept(stop: Stop) -> Iterator[Line]:
-    constraint = _found(stop, "constraints")
+    constraint = stop.spoken_of
     yield Line("accept", (stop.run, "ID" if constraint is None else constraint.id), ("--by", WHO))
 
 
 def _acknowledge(stop: Stop) -> Iterator[Line]:
-    seen = None if stop.contract is None else stop.contract.sources
-    named = [one.source for one in seen or () if stop.reason.what.startswith(f"{one.source} ")]
-    yield Line("acknowledge", (stop.run, named[0] if named else "KIND:NAME"), ("--by", WHO))
+    seen = stop.spoken_of
+    yield Line("acknowledge", (stop.run, "KIND:NAME" if seen is None else seen.source), ("--by", WHO))
 
 
 def _adopt(stop: Stop) -> Iterator[Line]:
@@ -223,21 +249,13 @@ def _plan(stop: Stop) -> Iterator[Line]:
 
 
 def _refute(stop: Stop) -> Iterator[Line]:
-    assumption = _found(stop, "assumptions")
+    assumption = stop.spoken_of
     about = (stop.run, "ID" if assumption is None else assumption.id)
     yield Line("refute", about, ("--evidence", "TEXT"))
 
 
 def _goal(stop: Stop) -> Iterator[Line]:
     yield Line("revise-goal", (stop.run,), ("--reason", "TEXT", "--by", WHO))
-
-
-def _found(stop: Stop, where: str) -> Any:
-    """Find the member of the contract that stands where the reason says."""
-    if stop.contract is None or stop.reason.position is None:
-        return None
-    members = getattr(stop.contract, where)
-    return next((one for one in members if one.position == stop.reason.position), None)
 
 
 WAYS: dict[str, Callable[[Stop], Iterator[Line]]] = {

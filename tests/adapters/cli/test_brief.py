@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 
 from ledger import open_ledger
-from ledger.adapters.cli.app import command
-from ledger.events import Reason, ResumeRefused, RunOpened
+from ledger.adapters.cli.remedies import REMEDIES as SHORT_NAMES
+from ledger.gate import KINDS
 from ledger.run.brief import Brief
-from ledger.run.ways_out import REMEDIES, ways_out
-from ledger.testing import given
-from ledger.values import Verdict
+from ledger.run.ways_out import REMEDIES
 from tests.adapters.cli.acts import BOOKED, FAILED, LEAK, MAIL, REFUNDS, begin_now
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Call
-from tests.adapters.cli.ledgers import HOSTILE, HOSTILE_ID
+from tests.adapters.cli.ledgers import HOSTILE, HOSTILE_ID, KIM
+from tests.adapters.cli.stops import STOPS, filled, make
 from tests.adapters.cli.test_visible import steers
 
 
@@ -75,7 +74,11 @@ def test_what_is_under_way_is_left_to_its_worker(call: Call, acts: Path) -> None
 def test_json_is_the_brief_that_the_library_gives(call: Call, good: Path) -> None:
     document = call("brief", "refund-17", "--at", "11", "--ledger", good, "--json").document
     with open_ledger(good) as ledger:
-        assert document == ledger.brief("refund-17", at=11).model_dump(mode="json", exclude_none=True)
+        brief = ledger.brief("refund-17", at=11).model_dump(mode="json", exclude_none=True)
+    resume = ["intent-ledger resume refund-17 --ledger " + str(good)]
+    assert [way.pop("command_lines") for way in document["next"]] == [resume]
+    assert [way.pop("command_lines") for way in brief["next"]] == [[]]
+    assert document == brief
 
 
 def test_json_can_be_read_back(call: Call, acts: Path) -> None:
@@ -109,31 +112,100 @@ def test_a_run_that_has_ended_says_how(call: Call, good: Path) -> None:
     assert headings(out) == ["Where it stands", "Goal"]
 
 
-def test_the_commands_that_lead_on_exist_and_take_what_they_are_given(call: Call, acts: Path) -> None:
-    ways = call("brief", "refund-17", "--ledger", acts, "--json").document["next"]
-    commands = [shlex.split(way["command"]) for way in ways]
-    assert [command[:2] for command in commands] == [
-        ["intent-ledger", "reconcile"],
-        ["intent-ledger", "settle"],
-        ["intent-ledger", "resume"],
+def lines(document: Any) -> list[list[str]]:
+    return [way["command_lines"] for way in document["next"]]
+
+
+def test_the_command_lines_that_lead_on_are_taken_as_they_stand(call: Call, acts: Path) -> None:
+    document = call("brief", "refund-17", "--ledger", acts, "--json").document
+    asked, settled, resume = lines(document)
+    assert [line.split()[:3] for line in (asked[0], *settled, resume[0])] == [
+        ["intent-ledger", "reconcile", "--run"],
+        ["intent-ledger", "settle", MAIL],
+        ["intent-ledger", "settle", MAIL],
+        ["intent-ledger", "resume", "refund-17"],
     ]
-    asked, settled, _ = commands
-    words = [word for word in asked[1:] if word not in {"--tools", "MODULE"}]
-    assert call(*words, "--ledger", acts).code == 2, "it asks, and cannot without the module"
-    assert call(*settled[1:], "--ledger", acts).code == 0
+    asked_without = asked[0].replace(" --tools MODULE", "")
+    assert call(*filled(asked_without)).code == 2, "it asks, and cannot without the module"
+    happened, did_not = settled
+    assert "--did-not" in did_not
+    assert call(*filled(happened)).code == 0
     document = call("brief", "refund-17", "--ledger", acts, "--json").document
     assert [one["key"] for one in document["done"]] == [MAIL, BOOKED], "in the order of their intentions"
 
 
-@pytest.mark.parametrize("event", REMEDIES)
-def test_every_remedy_is_a_command_line_that_is_taken(event: str) -> None:
-    reason = Reason(cleared_by=event, kind="idle", what="it was so")
-    held = given(RunOpened(goal="Pay"), ResumeRefused(reasons=(reason,), verdict=Verdict.REPLAN)).contract
-    way, _ = ways_out(held, ())
-    program, verb, *words = shlex.split(way.command)
-    assert program == "intent-ledger"
-    group = command()
-    group.commands[verb].make_context(verb, words, parent=click.Context(group))
+@pytest.mark.parametrize("kind", [kind for kind in STOPS if KINDS[kind].cleared_by in REMEDIES])
+def test_of_a_run_that_is_held_each_reason_is_led_out_of_by_the_lines_of_resume(
+    call: Call, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "stops.db"
+    stop = make(path, kind)
+    asked = call("resume", "r", *stop.ask, "--ledger", path, "--json").document["reasons"]
+    ways = call("brief", "r", "--ledger", path, "--json").document["next"]
+    resumed = {reason["what"]: reason["ways_out"] for reason in asked if reason["cleared_by"] in REMEDIES}
+    found = {way["why"]: way for way in ways if "reason" in way}
+    assert set(found) == set(resumed)
+    for what, way in found.items():
+        # Who asked is known to `resume` alone, and what would go on.
+        assert [line.split()[:3] for line in way["command_lines"]] == [
+            line.split()[:3] for line in resumed[what]
+        ]
+        assert way["command"] in {said(line) for line in way["command_lines"]}
+        for text in way["fields"].values():
+            assert text in way["command_lines"][-1]
+
+
+SHORT = {
+    "accept": "constraint.accept",
+    "acknowledge": "constraint.acknowledge_revision",
+    "restart": "run.restart",
+    **{name: remedy.saying.command for name, remedy in SHORT_NAMES.items()},
+}
+
+
+def said(line: str) -> str:
+    """Name the command of the ledger that a command line says."""
+    _, verb, *words = shlex.split(line)
+    return words[0] if verb == "do" else SHORT.get(verb, verb)
+
+
+def test_what_holds_a_run_is_written_with_its_command_line(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "stops.db"
+    make(path, "limit_reached")
+    call("resume", "r", *STOPS["limit_reached"].ask, "--ledger", path)
+    first = f"intent-ledger resume r --actor human:NAME --ledger {path}"
+    granted = "--principal agent:refunds --scope SCOPE --granted-by human:NAME"
+    second = f"intent-ledger grant r NEW-ID {granted} --ledger {path}"
+    clears = "authority.granted clears limit_reached: "
+    told = call("brief", "r", "--ledger", path).out.partition("## Next\n")[2]
+    assert told.startswith(f"- {first}\n  ({clears}")
+    assert f"\n- {second}\n  (or instead: {clears}" in told
+    shown = at_terminal("brief", "r", "--ledger", path, columns=40).out
+    assert {f"- {first}", f"- {second}"} <= set(shown.splitlines()), "a line to be copied is not wrapped"
+
+
+def test_a_brief_leads_to_its_tenant_whoever_reads_it(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "shop.db"
+    with open_ledger(path, tenant="a shop") as ledger:
+        ledger.open_run("r", "Refund order 17")
+    monkeypatch.setenv("INTENT_LEDGER_URL", str(path))
+    monkeypatch.setenv("INTENT_LEDGER_TENANT", "a shop")
+    (resume,) = lines(call("brief", "r", "--json").document)
+    assert resume == ["intent-ledger resume r --tenant 'a shop'"]
+    (typed,) = lines(call("brief", "r", "--tenant", "a shop", "--json").document)
+    assert typed == resume
+
+
+def test_a_run_that_was_restarted_leads_to_its_successor(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "lives.db"
+    with open_ledger(path, actor=KIM) as ledger:
+        ledger.open_run("-r", "Refund order 17")
+        ledger.restart("-r", as_="-new", reason="other words", by="human:kim")
+    (successor,) = lines(call("brief", "--ledger", path, "--json", "--", "-r").document)
+    assert successor == [f"intent-ledger brief --ledger {path} -- -new"]
+    assert call(*filled(successor[0])).code == 0
 
 
 def test_no_secret_that_an_outside_says_appears(call: Call, acts: Path, shop: Path) -> None:

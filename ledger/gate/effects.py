@@ -13,22 +13,24 @@ from ledger.run.known import after
 
 def on_effects(contract: Contract, question: Question) -> Iterator[Reason]:
     """Yield effects whose outcome is open. One that waits for an answer, or for a relay, bars nothing."""
-    now = question.lease_now or question.now
     for effect in contract.effects:
-        until = max(
-            filter(None, (effect.lease_until, question.leases.get(effect.key))),
-            default=None,
-        )
         name = f"{effect.tool} {effect.key[:12]}"
         if effect.status == "disputed":
             what = f"reports about {name} contradict each other: a person has to find out"
             yield _reason("effect_disputed", what, effect)
-        elif effect.status == "executing" and until is not None and until > now:
+        elif _is_leased(effect, question):
             # Until when is not told: it moves with each renewal, and would make it another reason.
             who = "" if effect.worker is None else f" by {effect.worker}"
             yield _reason("effect_executing", f"{name} is being executed{who}", effect)
         elif effect.status in ("executing", "unknown") or not effect.witnessed:
             yield _reason("effect_unknown", f"nobody knows whether {name} happened", effect)
+
+
+def _is_leased(effect: Effect, question: Question) -> bool:
+    """Tell whether a worker holds the lease of an effect."""
+    ends = filter(None, (effect.lease_until, question.leases.get(effect.key)))
+    now = question.lease_now or question.now
+    return effect.status == "executing" and any(end > now for end in ends)
 
 
 def _reason(kind: str, what: str, effect: Effect) -> Reason:
@@ -40,6 +42,7 @@ def _reason(kind: str, what: str, effect: Effect) -> Reason:
 def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
     """Yield that nobody stopped the run, and its program gave a sign of life lately, somewhere else.
 
+    So does one inside of an act, for as long as its lease lasts: who asks must not hold it for being at work.
     Who worked on it in the same session may go on: it is that program, started again.
     """
     alive, actor = contract.alive, question.actor
@@ -47,7 +50,8 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
         return
     if (alive.by, alive.session) == (actor.id, actor.session):
         return
-    if question.now < after(alive.at, question.live_seconds):
+    leased = any(one.inherited_from is None and _is_leased(one, question) for one in contract.effects)
+    if leased or question.now < after(alive.at, question.live_seconds):
         session = "" if alive.session is None else f" in session {alive.session}"
         what = f"{alive.by}{session} is at work on it"
         yield reason("still_running", what, position=alive.position, since=alive.at, who=alive.by)

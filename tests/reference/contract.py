@@ -9,10 +9,16 @@ from ledger.application.checking import Checked
 from ledger.application.loaded import Loaded
 from ledger.application.query import Page, RunQuery, RunSummary
 from ledger.application.readers import Reading
+from ledger.application.refreshing import Refreshed
+from ledger.application.resuming import Resumption
 from ledger.application.statements import Stated
+from ledger.commands import Carve
+from ledger.events import Reason
 from ledger.record import Record, TermsMark
 from ledger.run import contract as module
+from ledger.run import standing
 from ledger.run.contract import Contract
+from ledger.run.diff import Diff, Difference
 from ledger.run.sources import Gone, Item, SourceState
 from ledger.stores.base import Blob
 from ledger.values import Value
@@ -20,16 +26,32 @@ from tests.reference.fields import Field, facts, fields, inputs
 from tests.reference.signatures import described
 from tests.reference.words import first, page
 
-RETURNED: tuple[type, ...] = (Stated, Record, Loaded, Page, RunSummary, SourceState, Item, Gone, Checked)
-GIVEN: tuple[type, ...] = (RunQuery, Blob, Reading)
+RETURNED: tuple[type, ...] = (
+    Stated,
+    Record,
+    Loaded,
+    Page,
+    RunSummary,
+    Resumption,
+    Reason,
+    Refreshed,
+    Diff,
+    Difference,
+    SourceState,
+    Item,
+    Gone,
+    Checked,
+)
+GIVEN: tuple[type, ...] = (RunQuery, Blob, Carve, Reading)
 
 
 def contract_parts() -> list[type[Value]]:
-    """List the values a contract is made of, in the order in which its module states them."""
+    """List the values a contract is made of, in the order in which their modules state them."""
     own = [
         kind
-        for kind in vars(module).values()
-        if inspect.isclass(kind) and issubclass(kind, Value) and kind.__module__ == module.__name__
+        for place in (module, standing)
+        for kind in vars(place).values()
+        if inspect.isclass(kind) and issubclass(kind, Value) and kind.__module__ == place.__name__
     ]
     return [*(kind for kind in own if kind is not Contract), TermsMark]
 

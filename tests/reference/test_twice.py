@@ -75,7 +75,8 @@ def test_the_idiom_of_the_tutorial_opens_and_joins(tmp_path: Path) -> None:
 def test_the_idiom_of_event_loops_opens_and_joins(tmp_path: Path) -> None:
     body = textwrap.indent(idiom("docs/how-to/event-loops.md") + "\nawait run.move('next')", " " * 8)
     program = (
-        "import asyncio\nfrom ledger import open_async_ledger\nfrom ledger.errors import RunExists\n"
+        "import asyncio\nfrom ledger import Actor, open_async_ledger\nfrom ledger.errors import RunExists\n"
+        "me, runtime, report = Actor('agent:refunds', session='s-1'), None, print\n"
         "async def main():\n    async with open_async_ledger('l.db') as ledger:\n"
         f"{body}\nasyncio.run(main())"
     )

@@ -46,15 +46,19 @@ def _add_through_observations(contract: Contract, refs: set[str]) -> None:
 
 def resting_on(contract: Contract, ref: str) -> tuple[str, ...]:
     """Name all that rests on a reference, directly or through what rests on it, each once."""
-    supports = list(_supports(contract))
-    found: dict[str, None] = {}
-    shaken = {ref}
+    names: dict[str, None] = {}
+    resting: dict[str, list[str]] = {}
+    for name, on in _supports(contract):
+        names[name] = None
+        for one in on:
+            resting.setdefault(one, []).append(name)
+    found: set[str] = set()
+    shaken = [ref]
     while shaken:
-        fallen = {name for name, on in supports if name not in found and not shaken.isdisjoint(on)}
-        found.update((name, None) for name, _ in supports if name in fallen)
-        shaken = fallen
-    found.pop(ref, None)
-    return tuple(name for name in dict.fromkeys(name for name, _ in supports) if name in found)
+        fallen = set(resting.get(shaken.pop(), ())) - found
+        found |= fallen
+        shaken += fallen
+    return tuple(name for name in names if name in found and name != ref)
 
 
 def _supports(contract: Contract) -> Iterator[tuple[str, tuple[str, ...]]]:

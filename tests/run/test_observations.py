@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -267,7 +268,7 @@ def test_a_late_report_of_what_was_seen_before_takes_no_place() -> None:
         key="stock", observed_at=START + timedelta(hours=2), tool="count", value=x.ANSWER
     )
     older = RecordObservation(key="stock", observed_at=START, tool="count", value=Payload(json_text="7"))
-    fields = {"key": "stock", "tool": "count"}
+    fields: dict[str, Any] = {"key": "stock", "tool": "count"}
     two = START + timedelta(hours=2)
     first = e.ObservationRecorded(observed_at=two, value=x.ANSWER, **fields)
     late = given(x.opened()).at(two).when(newer).then(first).later(hours=1)

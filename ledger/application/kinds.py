@@ -130,7 +130,7 @@ def _existing(edge: Edge, run: str) -> dict[str, Contract | None]:
 
 
 def _above(edge: Edge, contract: Contract) -> dict[str, Contract | None]:
-    """Read the runs that a run succeeds, up to the child that the first of them was, and its parent."""
+    """Read the runs that a run succeeds, up to the child that one was, its parent, and who succeeds it."""
     found: dict[str, Contract | None] = {}
     one: Contract | None = contract
     while one is not None and one.parent is not None and one.parent.relation != "fork":
@@ -140,6 +140,10 @@ def _above(edge: Edge, contract: Contract) -> dict[str, Contract | None]:
             found[above] = one
         if relation == "child":
             break
+    while one is not None and one.closed is not None and one.closed.successor not in (None, *found):
+        one = load_contract(edge, one.closed.successor or "").state
+        if one is not None:
+            found[one.run] = one
     return found
 
 

@@ -190,12 +190,12 @@ def settled_with_parent(
     """Say what a child's close comes to in its parent: what was owed is done, and unspent budgets come back.
 
     Only a child that is completed discharges; after any other end the parent still owes it, and decides. A
-    parent that has ended hears nothing.
+    parent that has ended hears nothing; what succeeds it owes what it owed.
     """
     child = first_of(contract, given.others)
     if child is None or child.parent is None:
         return {}
-    above = given.others.get(child.parent.run)
+    above = _going_on_from(given.others.get(child.parent.run), given.others)
     if above is None or above.closed is not None:
         return {}
     by = command.by or given.actor.id
@@ -218,6 +218,15 @@ def first_of(contract: Contract, others: Mapping[str, Contract]) -> Contract | N
     if found is None or found.parent is None or found.parent.relation != "child":
         return None
     return found
+
+
+def _going_on_from(run: Contract | None, others: Mapping[str, Contract]) -> Contract | None:
+    """Find who succeeds a run, and who succeeds that one, as far as there are any."""
+    for _ in others:
+        if run is None or run.closed is None or run.closed.successor is None:
+            break
+        run = others.get(run.closed.successor)
+    return run
 
 
 def _returned(contract: Contract, above: Contract, by: str) -> Iterable[Event]:

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from ledger import Actor, Ledger, Outcome, open_ledger
+from ledger.application.verifying import verify
 from ledger.commands import Carve
 from ledger.errors import AuthorityExceeded, EffectsDisabled, RunNotFound
 from ledger.testing import Clock
@@ -91,3 +92,29 @@ def test_a_child_whose_grant_was_only_confirmed_brings_back_what_it_did_not_spen
     child.close("completed")
     (grant,) = ledger.contract("r").grants
     assert grant.spent == {"eur": Decimal(1)}
+
+
+# --- what is owed is owed by whoever succeeds who owed it --------------------------------------------
+
+
+def test_a_child_discharges_what_its_parents_successor_owes(ledger: Ledger) -> None:
+    granted(ledger, eur="10")
+    ledger.run("r", actor=AGENT).open_child(
+        "child", "Pay", grants=[Carve(id="g", budget={"eur": Decimal(4)})]
+    )
+    for run, as_ in (("r", "r-2"), ("r-2", "r-3"), ("child", "child-2")):
+        ledger.restart(run, as_=as_, reason="withdrawn", by=KIM.id, actor=KIM)
+    assert [one.id for one in ledger.contract("r-3").obligations] == ["child"]
+    ledger.run("child-2", actor=AGENT).close("completed")
+    assert ledger.contract("r-3").obligations == ()
+    ledger.run("r-3", actor=AGENT).close("completed")
+    assert verify(ledger).findings == ()
+
+
+def test_a_child_is_closed_where_nothing_that_owed_it_goes_on(ledger: Ledger) -> None:
+    granted(ledger)
+    ledger.run("r", actor=AGENT).open_child("child", "Pay")
+    successor = ledger.restart("r", as_="r-2", reason="withdrawn", by=KIM.id, actor=KIM)
+    successor.close("abandoned")
+    ledger.run("child", actor=AGENT).close("completed")
+    assert [one.id for one in ledger.contract("r-2").obligations] == ["child"]

@@ -17,12 +17,17 @@ def on_assumptions(contract: Contract, question: Question) -> Iterator[Reason]:
     Only remaining steps count: those that the cursor has passed are done.
     """
     remaining = remaining_steps(contract)
-    for assumption in contract.assumptions:
-        if assumption.refuted is not None:
-            yield from _on_refuted(contract, assumption, remaining)
+    wrong = [one for one in contract.assumptions if one.refuted is not None]
+    fallen = {name for one in wrong for name in contract.resting_on(f"assumption:{one.id}")}
+    # What is left of a plan is nothing, too, where each step rests on another one that was refuted.
+    none_left = all(f"step:{step.name}" in fallen for step in remaining)
+    for assumption in wrong:
+        yield from _on_refuted(contract, assumption, remaining, none_left)
 
 
-def _on_refuted(contract: Contract, wrong: Assumption, remaining: tuple[Step, ...]) -> Iterator[Reason]:
+def _on_refuted(
+    contract: Contract, wrong: Assumption, remaining: tuple[Step, ...], none_left: bool
+) -> Iterator[Reason]:
     assert wrong.refuted is not None
     resting = contract.resting_on(f"assumption:{wrong.id}")
     names = _few(resting)
@@ -31,8 +36,11 @@ def _on_refuted(contract: Contract, wrong: Assumption, remaining: tuple[Step, ..
     steps = [step.name for step in remaining if f"step:{step.name}" in resting]
     if "goal" in resting:
         yield reason("goal_refuted", f"{said}, and the goal rests on it, with {names}", **place)  # type: ignore[arg-type]
-    if steps and len(steps) == len(remaining):
-        what = f"{said}, and every remaining step rests on it: {_few(steps)}"
+    if steps and none_left:
+        all_of_it = "every remaining step rests on it"
+        if len(steps) < len(remaining):
+            all_of_it = "every remaining step rests on it or on another that was"
+        what = f"{said}, and {all_of_it}: {_few(steps)}"
         yield reason("plan_refuted", what, **place)  # type: ignore[arg-type]
     elif steps:
         what = f"{said}, and {names} rests on it"

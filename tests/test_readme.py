@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +20,18 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def python(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-c", script]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def cli(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ledger.adapters.cli", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
 def run(script: str, folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = python(script, folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -35,7 +44,7 @@ def test_the_example_of_the_readme_runs_and_prints_what_it_says(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_the_steps_of_the_tutorial_do_what_they_say(tmp_path: Path) -> None:
-    opening, accepting, revising, working, telling, altering = blocks(TUTORIAL, "python")
+    opening, accepting, revising, working, going_on, altering = blocks(TUTORIAL, "python")
     assert run(opening, tmp_path) == run(opening, tmp_path) == "opened at position 1\n"
     run(accepting, tmp_path)
     run(revising, tmp_path)
@@ -45,15 +54,21 @@ def test_the_steps_of_the_tutorial_do_what_they_say(tmp_path: Path) -> None:
         child.kill()
         said += child.stdout.readlines()
     acknowledged = int([line for line in said if line.endswith(b"\n")][-1].split()[-1])
-    prompt = run(telling, tmp_path)
-    found = re.match(r"# Contract of run refund-17 at position (\d+)\n", prompt)
+    told = run(going_on, tmp_path)
+    found = re.match(r"# Contract of run refund-17 at position (\d+)\n", told)
     assert found is not None
-    assert int(found[1]) - acknowledged in {0, 1}
-    assert "Refund order 17 and tell the customer" in prompt
-    command = [sys.executable, "-m", "ledger.adapters.cli", "verify", "--all", "--ledger"]
-    assert subprocess.run([*command, "ledger.db"], cwd=tmp_path, check=False).returncode == 0
+    assert int(found[1]) - 1 - acknowledged in {0, 1}, "the resume is one further"
+    assert "Refund order 17 and tell the customer" in told
+    assert told.endswith("\nat work as incarnation 2\n")
+    (withdrawing,) = re.findall(r"^    intent-ledger (sources withdraw .*)$", TUTORIAL, re.MULTILINE)
+    assert cli(*shlex.split(withdrawing), folder=tmp_path).returncode == 0
+    refused = python(going_on, tmp_path)
+    assert refused.stdout.startswith("restart: policy:refunds withdrew 'limit-100': replaced by limit-50; ")
+    assert (refused.returncode, refused.stderr) == (1, "it may not go on\n")
+    assert "intent-ledger restart refund-17" in cli("brief", "refund-17", folder=tmp_path).stdout
+    assert cli("verify", "--all", folder=tmp_path).returncode == 0
     run(altering, tmp_path)
-    assert subprocess.run([*command, "altered.db"], cwd=tmp_path, check=False).returncode == 1
+    assert cli("verify", "--all", "--ledger", "altered.db", folder=tmp_path).returncode == 1
 
 
 def test_every_command_of_the_readme_exists() -> None:

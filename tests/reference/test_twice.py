@@ -22,7 +22,7 @@ def examples(name: str) -> list[str]:
 
 
 def idiom(name: str) -> str:
-    """Return the indented lines of a page that open a run or join it."""
+    """Return the indented lines of a page that open a run or go on with it."""
     prose = re.sub(r"^```.*?^```$", "", page(name), flags=re.MULTILINE | re.DOTALL)
     (found,) = re.findall(r"^((?:    .*\n|\n)*    +try:\n(?:    .*\n)+)", prose, re.MULTILINE)
     return textwrap.dedent(found).strip("\n")
@@ -59,20 +59,25 @@ with open_ledger("ledger.db") as ledger:
     position = ledger.run("refund-17").position"""
 
 
-def test_the_idiom_of_the_readme_opens_and_joins(tmp_path: Path) -> None:
+def test_the_idiom_of_the_readme_opens_and_goes_on(tmp_path: Path) -> None:
     program = idiom("README.md") + "\n    print(run.move('next').position)"
     assert [started(program, tmp_path) for _ in range(3)] == ["", "", ""]
+    assert started(INCARNATION.format(file="runs.db", number=3), tmp_path) == ""
 
 
-def test_the_idiom_of_the_tutorial_opens_and_joins(tmp_path: Path) -> None:
-    head = (
-        "from ledger import open_ledger\nfrom ledger.errors import RunExists\nledger = open_ledger('l.db')\n"
-    )
-    program = f"{head}{idiom('docs/tutorial.md')}\nrun.move('next')\nledger.close()"
+def test_the_program_of_the_tutorial_opens_and_goes_on(tmp_path: Path) -> None:
+    (program,) = (one for one in examples("docs/tutorial.md") if "except RunExists" in one)
     assert [started(program, tmp_path) for _ in range(3)] == ["", "", ""]
+    assert started(INCARNATION.format(file="ledger.db", number=3), tmp_path) == ""
 
 
-def test_the_idiom_of_event_loops_opens_and_joins(tmp_path: Path) -> None:
+INCARNATION = """\
+from ledger import open_ledger
+with open_ledger("{file}") as ledger:
+    assert ledger.contract("refund-17").incarnation == {number}"""
+
+
+def test_the_idiom_of_event_loops_opens_and_goes_on(tmp_path: Path) -> None:
     body = textwrap.indent(idiom("docs/how-to/event-loops.md") + "\nawait run.move('next')", " " * 8)
     program = (
         "import asyncio\nfrom ledger import Actor, open_async_ledger\nfrom ledger.errors import RunExists\n"

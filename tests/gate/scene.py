@@ -124,7 +124,9 @@ def fits(*cases: Case) -> bool:
     """Tell whether cases can stand in one history: it has one end, and one who asks."""
     askers = {case.asker for case in cases if case.asker is not None}
     limited = any(case.limits is not None for case in cases)
-    return len(askers) < 2 and not (limited and any(case.stays_open for case in cases))
+    # Where nothing is left of a plan, no step of it is left to be planned anew.
+    planned = any(case.all_rest_on for case in cases) and any(case.steps for case in cases)
+    return len(askers) < 2 and not planned and not (limited and any(case.stays_open for case in cases))
 
 
 def scene(*cases: Case) -> Scene:

@@ -150,6 +150,21 @@ def test_a_clock_that_was_set_back_makes_nothing_fresh() -> None:
     assert kinds(run.at(START - HOUR)) == ["observation_stale"]
 
 
+def test_what_is_seen_while_the_clock_is_behind_is_as_fresh_as_it_is() -> None:
+    run = stopped(STALE, NEEDED).at(START - HOUR)
+    again = c.RecordObservation(
+        fresh_for=60, key="rate", observed_at=START - HOUR, tool="count", value=x.ANSWER
+    )
+    seen = run.when(again).after
+    assert kinds(seen) == []
+    assert kinds(seen.later(seconds=60)) == ["observation_stale"]
+
+
+def test_what_must_not_be_relied_on_is_told_once_however_old_it_is() -> None:
+    invalid = e.ObservationInvalidated(key="rate", reason="an old list")
+    assert kinds(stopped(STALE, NEEDED, said=[invalid])) == ["observation_invalidated"]
+
+
 # --- assumptions and plans -------------------------------------------------------------------------
 
 STEPS = (Step(name="a", rests_on=("assumption:so",)), Step(name="b"), Step(name="c"))

@@ -210,3 +210,17 @@ def test_a_child_knows_how_far_its_parent_has_read_the_sources() -> None:
     ]
     newer = REFUNDS.also(x.published(revision="5"))
     assert [reason.kind for reason in kid.beside(newer).by("human:kim").judged(take_over=True).reasons] == []
+
+
+def test_a_child_completes_what_the_successor_of_its_parent_owes() -> None:
+    opened = PARENT.when(CARVED).after
+    heir = opened.by(KIM).when(restart()).after
+    kid = heir.other("kid").among(heir.other("run-2"))
+    done = kid.when(c.CloseRun(outcome=Ending.COMPLETED)).then(
+        e.RunClosed(outcome=Ending.COMPLETED),
+        beside={
+            "run-2": (e.ObligationDischarged(evidence="kid was completed", id="kid", refs=("run:kid",)),)
+        },
+    )
+    assert done.other("run-2").contract.obligations == ()
+    assert [item.id for item in done.other("run-1").contract.obligations] == ["kid"]

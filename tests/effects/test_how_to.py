@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ledger import open_ledger
+from ledger import Actor, open_ledger
 from tests.conftest import ROOT
 from tests.outside.manners import LOST, Manner, refused
 from tests.outside.orders import orders
@@ -23,8 +21,6 @@ PAGE = (ROOT / "docs/how-to/effects.md").read_text("utf-8")
 HTTP_PAGE = (ROOT / "docs/how-to/effects-http.md").read_text("utf-8")
 EXAMPLE, WORKER = blocks(PAGE, "python")
 PRINTED, WORKED = blocks(PAGE, "text")
-
-Worker = Callable[..., None]
 
 
 def test_the_example_runs(tmp_path: Path) -> None:
@@ -52,32 +48,28 @@ def test_the_worker_sends_again_what_is_deduped_and_leaves_the_rest_to_people(
     with open_ledger(tmp_path / "refunds.db") as ledger:
         program["work"](ledger, [1, 2, 3, 4], slept.append)
         told = capsys.readouterr().out.splitlines()
-        assert told[:2] == ["1 before: {'told': 1}", "2 before: {'told': 2}"]
-        assert [line.partition(":")[0] for line in told[2:]] == ["3 by hand", "4 refused"]
+        assert told[:2] == ["1 before", "2 before"]
+        assert [line.partition(":")[0] for line in told[2:]] == ["3 reconcile", "4 refused"]
         ledger.settle(mail.effect.key, happened=True, evidence="in the log", by="human:kim", result="sent")
         program["work"](ledger, [3], slept.append)
-        assert capsys.readouterr().out == "3 before: sent\n"
+        assert capsys.readouterr().out == "3 done\n"
     assert slept == [1.0]
 
 
-def test_the_worker_comes_back_to_what_another_is_executing(
+def test_the_worker_leaves_to_another_what_that_is_executing(
     program: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with open_ledger(tmp_path / "refunds.db") as ledger, open_ledger(tmp_path / "refunds.db") as other:
-        program["work"](ledger, [])
-        args, elsewhere = {"order": 1}, ExitStack()
-        block = other.run("refunds").effect(program["refund"], args, step="refund-1")
-        elsewhere.enter_context(block).succeed("re_other")
-        slept: list[float] = []
-
-        def sleep(seconds: float) -> None:
-            slept.append(seconds)
-            elsewhere.close()
-
-        program["work"](ledger, [1], sleep)
-    (pause,) = slept
-    assert 1.0 <= pause <= 30.0
-    assert capsys.readouterr().out == "1 done\n"
+    with open_ledger(tmp_path / "refunds.db") as ledger:
+        other = ledger.open_run("refund-1", "Refund order 1", actor=Actor("service:refunds", session="two"))
+        with other.effect(program["refund"], {"order": 1}, step="refund") as effect:
+            program["work"](ledger, [1], pytest.fail)
+            effect.succeed("re_other")
+        told = capsys.readouterr().out.splitlines()
+        assert "1 reconcile: service:refunds in session two is at work on it" in told
+        assert ledger.contract("refund-1").status == "open", "the other one goes on"
+        other.close("completed")
+        program["work"](ledger, [1], pytest.fail)
+    assert capsys.readouterr().out == "1 before\n"
     assert not program["BANK"]
 
 

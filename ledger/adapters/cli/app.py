@@ -61,9 +61,10 @@ Exit codes:
     0  fine; verify: sound
     1  bad news: altered, refused in part, contradicted, or a setting breaks a
        promise
-    2  verify: cannot tell; reconcile, replay, settle, cancel: still not known;
-       refresh: something is stale still
+    2  verify: cannot tell; reconcile, replay, settle, cancel, restart: still not
+       known; refresh: something is stale still
     3  could not run: no such ledger or run, busy, newer
+    4  a rule forbids it, and will again: ended, id taken, not for agents
    10  resume: replan   11 reconcile   12 reapprove   13 restart   14 refuse
    64  the command line or a setting is malformed
 """

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.saying import ByOption, ReasonOption, RunArgument, refusals_in_words
+from ledger.adapters.cli.saying import ByOption, ReasonOption, RunArgument, given_where, refusals_in_words
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ledger.adapters.cli.children import Child
     from ledger.adapters.cli.screen import Screen
     from ledger.application.settling import Unsettled
     from ledger.application.statements import Stated
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 
 HELP = """End a run that is not wanted any more, whatever is open.
 
-An act that was on its way is not undone by that, and was not "never started": nobody knows whether it
-happens. Each is listed, with its key and how one finds out; its outcome is admitted also after the end. What
-the run still owed is listed, too.
+An act that was on its way is not undone by that, and was not "never started": its worker tells, or nobody
+knows whether it happened. Each is listed, with its key and how one finds out; its outcome is admitted also
+after the end. What the run still owed is listed, too, and its child runs that have not ended: they go on with
+what they were given, until they are cancelled themselves.
 
 \b
 Exit codes: 0 cancelled; 2 cancelled, and what became of an act is not known;
-3 could not run.
+3 could not run; 4 it has ended otherwise.
 Examples:
   intent-ledger cancel refund-17 --reason "paid by hand" --by human:kim
   intent-ledger cancel refund-17 --reason "paid by hand" --json
@@ -45,6 +47,7 @@ def cancel(
     as_json: JsonOption = False,
 ) -> None:
     """Cancel a run."""
+    from ledger.adapters.cli.children import children_facts, open_children
     from ledger.adapters.cli.effect_view import facts
     from ledger.adapters.cli.log import as_json_object
     from ledger.adapters.cli.opening import open_for_reading, settings_of
@@ -58,6 +61,7 @@ def cancel(
         contract = opened.contract(run)
         open_effects = opened.effects(run)
         now = lease_now(opened)
+        children = open_children(opened, run)
     if as_json:
         screen.document(
             {
@@ -67,32 +71,58 @@ def cancel(
                 "status": contract.status,
                 "in_doubt": len(open_effects),
                 "effects": [facts(one, now) for one in open_effects],
+                "children": children_facts(children),
                 "owed": [owed.model_dump(mode="json", exclude_none=True) for owed in contract.obligations],
                 "events": [as_json_object(record) for record in stated.records],
             }
         )
     else:
-        _show(screen, stated, contract, open_effects, now)
+        where = given_where(settings, context, ledger, tenant)
+        _show(screen, stated, _Left(contract, open_effects, children, now), where)
     raise typer.Exit(Exit.CANNOT_TELL if open_effects else Exit.FINE)
 
 
-def _show(
-    screen: Screen, stated: Stated, contract: Contract, effects: Sequence[Unsettled], now: datetime
-) -> None:
-    from ledger.adapters.cli.effect_view import show_one
-    from ledger.adapters.cli.ways_out import settle_by_hand
-    from ledger.adapters.cli.words import counted, quoted, when
+class _Left(NamedTuple):
+    """What an ended run leaves behind."""
+
+    contract: Contract
+    effects: Sequence[Unsettled]
+    children: Sequence[Child]
+    now: datetime
+
+
+def _show(screen: Screen, stated: Stated, left: _Left, where: Sequence[str]) -> None:
+    from ledger.adapters.cli.children import show_children
+    from ledger.adapters.cli.words import quoted, when
 
     before = "was cancelled already" if stated.repeated else "is cancelled"
-    screen.line(f"Run {quoted(contract.run)} {before}, position {stated.position}", style="bold")
-    if effects:
-        screen.title(f"Nobody knows what became of {counted(len(effects), 'act')}")
-        for one in effects:
-            show_one(screen, one, now)
-            screen.command(settle_by_hand(one.effect.key, contract.run), indent=2)
-        screen.note("or ask the outside: intent-ledger reconcile --tools MODULE")
-    if contract.obligations:
+    screen.line(f"Run {quoted(left.contract.run)} {before}, position {stated.position}", style="bold")
+    _show_effects(screen, left, where)
+    if left.contract.obligations:
         screen.title("Still owed")
-        for owed in contract.obligations:
+        for owed in left.contract.obligations:
             due = "" if owed.due is None else f", due {when(owed.due)}"
             screen.entry(f"{quoted(owed.id)} to {quoted(owed.owed_to)}{due}: {owed.text}", indent=2, hang=2)
+    show_children(screen, left.children, "cancel", where)
+
+
+def _show_effects(screen: Screen, left: _Left, where: Sequence[str]) -> None:
+    """Write what a worker is still at, and what nobody knows, each with how a person settles it."""
+    from ledger.adapters.cli.effect_view import show_one
+    from ledger.adapters.cli.ways_out import settle_by_hand
+    from ledger.adapters.cli.words import counted
+
+    at_work = [one for one in left.effects if one.status == "executing"]
+    in_doubt = [one for one in left.effects if one.status != "executing"]
+    for title, some in (
+        (f"Still on its way: {counted(len(at_work), 'act')}, of which the worker will tell", at_work),
+        (f"Nobody knows what became of {counted(len(in_doubt), 'act')}", in_doubt),
+    ):
+        if some:
+            screen.title(title)
+        for one in some:
+            show_one(screen, one, left.now)
+            for line in settle_by_hand(one.effect.key, left.contract.run, where):
+                screen.command(line, indent=2)
+    if left.effects:
+        screen.note("or ask the outside: intent-ledger reconcile --tools MODULE")

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.placeholders import check_filled_in
 from ledger.adapters.cli.saying import RunArgument, say
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def option_of(saying: Saying, field: str) -> str:
 
 def _function(saying: Saying, fields: list[Field]) -> Callable[..., None]:
     def said(context: typer.Context, **given: Any) -> None:
+        check_filled_in(context)
         run, as_json = given.pop("run"), given.pop("as_json")
         where = {"url": given.pop("ledger"), "tenant": given.pop("tenant"), "actor": given.pop("actor")}
         typed = _typed(saying, fields, given)
@@ -75,7 +77,9 @@ def _function(saying: Saying, fields: list[Field]) -> Callable[..., None]:
             from ledger.commands import COMMANDS
 
             more = {} if saying.fill is None else dict(saying.fill(handle, typed))
-            return handle.do(COMMANDS[saying.command](**{**typed, **more}))
+            command = COMMANDS[saying.command](**{**typed, **more})
+            _check_end(opened, command, option_of(saying, "expires_at"))
+            return handle.do(command)
 
         say(context, run, words, where=where, as_json=as_json)
 
@@ -90,6 +94,21 @@ def _function(saying: Saying, fields: list[Field]) -> Callable[..., None]:
     said.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     said.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return said
+
+
+def _check_end(opened: Ledger, command: Any, option: str) -> None:
+    """Refuse what would have ended before it began: a slip of the pen, and found at the next resume only.
+
+    Raises:
+        InvalidInput: it ends now or earlier, by the clock of the ledger.
+    """
+    from ledger.adapters.cli.words import when
+    from ledger.application.ledger import edge_of
+    from ledger.canonical import invalid
+
+    ends, now = getattr(command, "expires_at", None), edge_of(opened).now()
+    if ends is not None and ends <= now:
+        raise invalid(option, f"{when(ends)} is past, it is {when(now)}: nothing could be done with it")
 
 
 def _ordered(saying: Saying, fields: list[Field]) -> list[Field]:

@@ -13,7 +13,7 @@ import typer
 from ledger.adapters.cli.app import command
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.screen import ReaderGone, Screen
-from ledger.errors import IntegrityError, InvalidInput, LedgerError
+from ledger.errors import IntegrityError, InvalidInput, LedgerError, Refused
 
 # Typer's own class of usage errors has no public name; BadParameter is its direct subclass.
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
@@ -64,6 +64,8 @@ def exit_of(error: LedgerError) -> Exit:
     """Tell with which code an error ends the command."""
     if isinstance(error, IntegrityError):
         return Exit.BAD_NEWS
+    if isinstance(error, Refused):
+        return Exit.REFUSED
     return Exit.USAGE if isinstance(error, InvalidInput) else Exit.COULD_NOT_RUN
 
 

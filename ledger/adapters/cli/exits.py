@@ -14,10 +14,12 @@ class Exit(IntEnum):
     """It ran, and the answer is bad: a record that is not what was written, a transcript that was refused,
     reports about an act that contradict each other, a setting that breaks a promise."""
     CANNOT_TELL = 2
-    """`verify`: neither sound nor altered can be shown; `reconcile`, `settle`, `cancel`: what became of
-    an act is still not known; `refresh`: something is stale still."""
+    """`verify`: neither sound nor altered can be shown; `reconcile`, `settle`, `cancel`, `restart`: what
+    became of an act is still not known; `refresh`: something is stale still."""
     COULD_NOT_RUN = 3
     """The question was not answered: no such ledger or run, a busy or newer database, an unreadable file."""
+    REFUSED = 4
+    """A rule said no, and will say so again: the run has ended, an id is taken, it is not for agents."""
     REPLAN = 10
     """`resume`: not yet, for what is known or meant to be done has to be looked at again. This and the four
     below are the verdicts of the gate, the strictest last; `continue` is FINE."""

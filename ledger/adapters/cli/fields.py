@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from ledger.adapters.cli.field_words import FIELD_WORDS
 from ledger.adapters.schemas import command_schemas
 from ledger.canonical import canonical_text, invalid, load_text
 
@@ -59,7 +60,7 @@ def fields_of(command: str) -> tuple[Field, ...]:
     schema = _resolved(members[command]["properties"]["data"], definitions)
     required = set(schema.get("required", ()))
     found = [
-        Field(name, _shape(part, definitions), name in required, _words(part, definitions))
+        Field(name, _shape(part, definitions), name in required, _words(name, part, definitions))
         for name, part in schema["properties"].items()
     ]
     return tuple(sorted(found, key=lambda field: not field.required))
@@ -85,10 +86,10 @@ def _shape(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     return {"boolean": "flag", "integer": "number", "object": "object"}.get(str(kind), "text")
 
 
-def _words(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+def _words(name: str, schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     found = _resolved(schema, definitions)
     inner = _resolved(found["items"], definitions) if found.get("type") == "array" else found
-    said = [schema.get("description", "")]
+    said = [schema.get("description") or FIELD_WORDS.get(name, "")]
     if "enum" in inner:
         said.append(f"One of {', '.join(map(str, inner['enum']))}.")
     elif inner.get("type") == "object" and inner.get("properties"):

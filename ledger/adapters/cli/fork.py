@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.restart import AsOption
-from ledger.adapters.cli.saying import ByOption, RunArgument, refusals_in_words
+from ledger.adapters.cli.saying import ByOption, RunArgument, given_where, refusals_in_words
+
+if TYPE_CHECKING:
+    from ledger.application.ledger import Ledger
 
 HELP = """Open a run that stands where another one stood.
 
 It is to look what else could have been: it reads what is recorded and performs nothing; it owes nothing and
-may do nothing. The other run is as it was.
+may do nothing. The other run is as it was. What the gate would say of the fork now is told, too.
 
 \b
 Examples:
@@ -39,6 +42,7 @@ def fork(
     as_json: JsonOption = False,
 ) -> None:
     """Fork a run."""
+    from ledger.adapters.cli.foretelling import foretold, show_foretold
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.words import quoted
@@ -46,12 +50,33 @@ def fork(
     screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
     with open_for_reading(settings) as opened, refusals_in_words():
+        is_new = not _is_there(opened, as_)
         contract = opened.fork(run, as_=as_, at=at, by=by, reason=reason).contract
+        asked = foretold(opened, run, as_)
     if as_json:
         fields = contract.model_dump(mode="json", exclude_none=True)
         screen.document(
-            {"run": run, "fork": as_, "at": at, "contract": {"status": contract.status, **fields}}
+            {
+                "run": run,
+                "fork": as_,
+                "at": at,
+                "repeated": not is_new,
+                "contract": {"status": contract.status, **fields},
+                "gate": None if asked is None else asked.document,
+            }
         )
         return
-    screen.line(f"Run {quoted(as_)} stands where {quoted(run)} stood at position {at}", style="bold")
-    screen.note("it performs nothing; the program joins it with " + f"ledger.run({as_!r})")
+    before = "stands" if is_new else "was there already, and began"
+    screen.line(f"Run {quoted(as_)} {before} where {quoted(run)} stood at position {at}", style="bold")
+    screen.note("it performs nothing: it is there to be looked at")
+    show_foretold(screen, asked, given_where(settings, context, ledger, tenant))
+
+
+def _is_there(opened: Ledger, run: str) -> bool:
+    from ledger.errors import RunNotFound
+
+    try:
+        opened.contract(run)
+    except RunNotFound:
+        return False
+    return True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ledger.adapters.cli.options import Given
+from ledger.adapters.cli.placeholders import check_filled_in
 from ledger.adapters.settings import Settings, read_settings
 from ledger.application.opening import open_ledger
 from ledger.canonical import invalid
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
 def settings_of(
     context: typer.Context, *, url: str | None, tenant: str | None = None, actor: str | None = None
 ) -> Settings:
-    """Read the settings of a command: its own options, then those before it, then the environment."""
+    """Read the settings of a command: its own options, then those before it, then the environment.
+
+    Raises:
+        typer.BadParameter: the command line is one that was printed to be filled in, and was not.
+    """
     given: Given = context.obj or Given()
+    check_filled_in(context, (given.actor,))
     return read_settings(
         url=given.url if url is None else url,
         tenant=given.tenant if tenant is None else tenant,

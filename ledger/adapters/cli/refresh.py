@@ -26,7 +26,7 @@ MODULE is imported, so it must be yours: a dotted name, or a .py file, as for `r
 
 \b
 Exit codes: 0 all that it rests on is fresh now, 2 something is not, 3 could
-not run, or the run has ended.
+not run, 4 the run has ended.
 Examples:
   intent-ledger refresh refund-17 --tools shop.tools
   intent-ledger refresh refund-17 --tools ./tools.py --all --json

@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.saying import DeciderOption, ReasonOption, RunArgument, refusals_in_words
+from ledger.adapters.cli.saying import (
+    DeciderOption,
+    ReasonOption,
+    RunArgument,
+    given_where,
+    refusals_in_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ledger.adapters.cli.foretelling import Foretold
     from ledger.adapters.cli.screen import Screen
     from ledger.events import RunRestarted
     from ledger.run.contract import Contract
@@ -21,9 +29,12 @@ HELP = """Close a run that cannot go on, and open its successor.
 It is one append. The successor has the goal (or another one), the constraints that still hold, the
 assumptions, what is owed, each grant with what is left of it, and the effects whose outcome is open; what was
 done is found by its key, and not done again. What it was not given is listed with the reasons. It has no
-plan: it makes one anew. For people.
+plan: it makes one anew. What the gate would say of it now is told, too, as `resume --dry-run` asks for the
+program that worked on the old one. For people.
 
 \b
+Exit codes: 0 restarted; 2 restarted, and what became of an act is not known;
+3 could not run; 4 a rule forbids it.
 Examples:
   intent-ledger restart refund-17 --as refund-17b --by human:kim \\
       --reason "the limit was withdrawn"
@@ -58,6 +69,7 @@ def restart(  # noqa: PLR0913, PLR0917 - each is an option of the command
     as_json: JsonOption = False,
 ) -> None:
     """Restart a run."""
+    from ledger.adapters.cli.foretelling import foretold, show_foretold
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.events import RunRestarted
@@ -72,13 +84,16 @@ def restart(  # noqa: PLR0913, PLR0917 - each is an option of the command
         begun = second.event
         assert isinstance(begun, RunRestarted)
         contract = opened.contract(as_)
+        asked = foretold(opened, run, as_)
     if as_json:
-        screen.document(_document(contract, begun))
+        screen.document(_document(contract, begun, asked))
     else:
         _show(screen, contract, begun)
+        show_foretold(screen, asked, given_where(settings, context, ledger, tenant))
+    raise typer.Exit(Exit.CANNOT_TELL if contract.effects else Exit.FINE)
 
 
-def _document(contract: Contract, begun: RunRestarted) -> dict[str, Any]:
+def _document(contract: Contract, begun: RunRestarted, asked: Foretold | None) -> dict[str, Any]:
     return {
         "run": begun.predecessor,
         "successor": contract.run,
@@ -86,6 +101,7 @@ def _document(contract: Contract, begun: RunRestarted) -> dict[str, Any]:
         "dropped": [one.model_dump(mode="json") for one in begun.dropped],
         "unsettled": [one.model_dump(mode="json", exclude_none=True) for one in begun.unsettled],
         "effects_done": begun.effects_done,
+        "gate": None if asked is None else asked.document,
     }
 
 
@@ -99,7 +115,8 @@ def _show(screen: Screen, contract: Contract, begun: RunRestarted) -> None:
     screen.title("It has")
     for line in _inherited(contract):
         screen.entry(line, indent=2, hang=2)
-    screen.entry(f"{counted(begun.effects_done, 'effect')} done, found by their keys", indent=2)
+    found = "found by its key" if begun.effects_done == 1 else "found by their keys"
+    screen.entry(f"{counted(begun.effects_done, 'effect')} done, {found}", indent=2)
     if begun.unsettled:
         screen.entry(
             f"{counted(len(begun.unsettled), 'effect')} whose outcome is open: "
@@ -110,7 +127,6 @@ def _show(screen: Screen, contract: Contract, begun: RunRestarted) -> None:
     screen.title("It was not given" if begun.dropped else "Nothing was dropped")
     for dropped in begun.dropped:
         screen.entry(f"{quoted(dropped.ref)}: {dropped.reason}", indent=2, hang=2)
-    screen.note(nobody_runs(contract.run))
 
 
 def _inherited(contract: Contract) -> Iterator[str]:
@@ -128,4 +144,4 @@ def _inherited(contract: Contract) -> Iterator[str]:
 
 def nobody_runs(run: str) -> str:
     """Say that a run may go on, and who has to go on with it."""
-    return f"nobody runs it yet: the program joins it with ledger.run({run!r})"
+    return f"nobody runs it yet: the program goes on with ledger.resume({run!r}), or joins it with ledger.run"

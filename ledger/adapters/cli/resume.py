@@ -28,7 +28,8 @@ again.
 
 \b
 Exit codes: 0 continue, 10 replan, 11 reconcile, 12 reapprove, 13 restart, 14
-refuse (it cannot be read), 3 could not run, or the run has ended.
+refuse (it cannot be read), 3 could not run, 4 a rule forbids it: the run has
+ended, or an agent would take over.
 Examples:
   intent-ledger resume refund-17
   intent-ledger resume refund-17 --dry-run --json

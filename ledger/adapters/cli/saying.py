@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,8 +51,10 @@ def say(
     show(screen, run, stated, status)
 
 
-def show(screen: Screen, run: str, stated: Stated, status: str) -> None:
-    """Show what was recorded, and that a stopped run is stopped still."""
+def show(
+    screen: Screen, run: str, stated: Stated, status: str, more: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Show what was recorded, and that a stopped run is stopped still; `more` goes into the document."""
     from ledger.adapters.cli.log import as_json_object
     from ledger.adapters.cli.words import quoted
 
@@ -63,6 +66,7 @@ def show(screen: Screen, run: str, stated: Stated, status: str) -> None:
                 "repeated": stated.repeated,
                 "status": status,
                 "events": [as_json_object(record) for record in stated.records],
+                **more,
             }
         )
         return

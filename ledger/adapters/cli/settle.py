@@ -42,7 +42,7 @@ For people: an agent may not. KEY may be the beginning of a key, as `effect` tak
 
 \b
 Exit codes: 0 it counts, 1 it contradicts what was recorded, 2 it does not
-count yet, 3 could not run.
+count yet, 3 could not run, 4 not for agents.
 Examples:
   intent-ledger settle 5a3c01d2 --happened --ref ch_1 --by human:kim \\
       --evidence "charge ch_1 is in the bank's list of 31 January"

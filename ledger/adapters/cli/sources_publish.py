@@ -41,7 +41,7 @@ and the exit code is 1; likewise with --dry-run, which never publishes.
 
 \b
 Exit codes: 0 published, or nothing to do; 1 not published, as something is
-to be confirmed; 3 could not run, or not allowed; 64 the file is malformed.
+to be confirmed; 3 could not run; 4 not allowed; 64 the file is malformed.
 Examples:
   intent-ledger sources publish policy.md --source policy:refunds --dry-run
   intent-ledger sources publish policy.md --source policy:refunds \\

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.saying import ByOption, ReasonOption, RunArgument, say
-
-if TYPE_CHECKING:
-    from ledger.application.ledger import Ledger
-    from ledger.application.runs import Run
-    from ledger.application.statements import Stated
+from ledger.adapters.cli.saying import (
+    ByOption,
+    ReasonOption,
+    RunArgument,
+    given_where,
+    refusals_in_words,
+    show,
+)
 
 HELP = """Stop a run until it is resumed.
 
 Its program meets that at its next request: an act, a move of its cursor. What it is doing at this moment on
 the outside goes on, and is reported. Reports and remedies are admitted while the run waits; `resume` asks
-whether it may go on.
+whether it may go on. Its child runs go on; those that do are named.
 
 \b
 Examples:
@@ -38,8 +38,18 @@ def suspend(
     as_json: JsonOption = False,
 ) -> None:
     """Suspend a run."""
+    from ledger.adapters.cli.children import children_facts, open_children, show_children
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
 
-    def words(opened: Ledger, handle: Run) -> Stated:
-        return handle.suspend(reason=reason, by=by)
-
-    say(context, run, words, where={"url": ledger, "tenant": tenant, "actor": actor}, as_json=as_json)
+    screen = Screen(as_json=as_json)
+    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    with open_for_reading(settings) as opened, refusals_in_words():
+        stated = opened.run(run).suspend(reason=reason, by=by)
+        status = opened.contract(run).status
+        going_on = [
+            child for child in open_children(opened, run) if child.status in ("open", "cannot be read")
+        ]
+    show(screen, run, stated, status, {"children": children_facts(going_on)})
+    if not as_json:
+        show_children(screen, going_on, "suspend", given_where(settings, context, ledger, tenant))

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ledger.adapters.cli.placeholders import WHO
 from ledger.run.keys import check_key
 from ledger.run.ways_out import spoken_of
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ledger.run.ways_out import WayOut
     from ledger.values import Actor, Runtime
 
-WHO = "human:NAME"
 Words = tuple[str, ...]
 
 
@@ -92,13 +92,30 @@ def _step(way: WayOut, contract: Contract) -> Iterator[Line]:
         yield Line("resume", (way.run,))
     elif "key" in way.fields:
         yield from _settle(way.fields["key"], way.run)
+    elif way.command == "run.close":
+        yield _stop("cancel", way.run)
     else:
         yield _ask_outside(way.run)
 
 
-def settle_by_hand(key: str, run: str) -> str:
-    """Return the command line by which a person says that an act happened."""
-    return next(_settle(key, run)).write()
+def settle_by_hand(key: str, run: str, where: Iterable[str] = ()) -> list[str]:
+    """Return the command lines by which a person says that an act happened, or that it did not."""
+    return [line.write(tuple(where)) for line in _settle(key, run)]
+
+
+def stopping(verb: str, run: str, where: Iterable[str] = ()) -> str:
+    """Return the command line that ends (`cancel`) or stops (`suspend`) a run."""
+    return _stop(verb, run).write(tuple(where))
+
+
+def asking(run: str, actor: str, session: str | None, where: Iterable[str] = ()) -> str:
+    """Return the command line that asks the gate about a run for somebody, and records nothing."""
+    who = ("--actor", actor, *(() if session is None else ("--actor-session", session)))
+    return Line("resume", (run,), ("--dry-run", *who)).write(tuple(where))
+
+
+def _stop(verb: str, run: str) -> Line:
+    return Line(verb, (run,), ("--reason", "TEXT", "--by", WHO))
 
 
 def _settle(key: str, run: str) -> Iterator[Line]:

@@ -17,7 +17,7 @@ from ledger import open_ledger
 from ledger.adapters.cli import entry, main, runs
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.verdict import CODES
-from ledger.errors import ChainBroken, InvalidInput, LedgerError, RunNotFound, StoreBusy
+from ledger.errors import ChainBroken, InvalidInput, LedgerError, RunIsClosed, RunNotFound, StoreBusy
 from tests.adapters.cli.command import PROGRAM, environment, run
 from tests.adapters.cli.conftest import Call
 from tests.conftest import ROOT
@@ -273,6 +273,7 @@ def test_a_newer_schema_could_not_be_read(call: Call, good: Path, arguments: tup
         (InvalidInput("x", path="p", reason="r"), 64),
         (RunNotFound("x", run="r"), 3),
         (StoreBusy("x"), 3),
+        (RunIsClosed("x", rule="run_is_closed", position=1, evidence={}), 4),
         (ChainBroken("x", run="r", position=1), 1),
     ],
 )

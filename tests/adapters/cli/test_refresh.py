@@ -135,5 +135,5 @@ def test_a_narrow_terminal_gets_entries(module: Module, rested: Path) -> None:
 def test_a_run_that_has_ended_or_is_not_there_is_told(call: Call, rested: Path) -> None:
     with open_ledger(rested) as ledger:
         ledger.run("refund-17").close("cancelled", by="human:kim")
-    assert call("refresh", "refund-17", "--ledger", rested).code == 3
+    assert call("refresh", "refund-17", "--ledger", rested).code == 4
     assert call("refresh", "nobody", "--ledger", rested).code == 3

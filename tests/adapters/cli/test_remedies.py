@@ -8,6 +8,8 @@ import pytest
 
 from ledger import Actor, Runtime, Step, open_ledger
 from ledger.adapters.cli.do import ELSEWHERE
+from ledger.adapters.cli.field_words import FIELD_WORDS
+from ledger.adapters.cli.fields import fields_of
 from ledger.adapters.cli.remedies import REMEDIES
 from ledger.commands import COMMANDS
 from ledger.run.decide import RULES
@@ -47,6 +49,12 @@ def test_each_has_an_option_for_each_of_its_fields(call: Call, name: str) -> Non
     assert answer.code == 0
     for field in COMMANDS[name].model_fields:
         assert f"--{field.replace('_', '-')} " in answer.out
+    assert all(field.words for field in fields_of(name)), "each says what it is"
+
+
+def test_words_are_kept_for_fields_that_there_are() -> None:
+    there = {field.name for name in SAID_HERE for field in fields_of(name)}
+    assert set(FIELD_WORDS) <= there
 
 
 @pytest.mark.parametrize("name", sorted(ELSEWHERE))
@@ -107,7 +115,7 @@ def test_what_is_for_people_is_refused_to_agents(say: Call) -> None:
     said = ("do", "obligation.waive", "refund-17", "--id", "tell", *WHY, "--json")
     for asks in (("--by", "agent:x"), (*BY, "--actor", "agent:x")):
         answer = say(*said, *asks)
-        assert (answer.code, answer.error["code"]) == (3, "not_for_agents")
+        assert (answer.code, answer.error["code"]) == (4, "not_for_agents")
         assert answer.error["message"].startswith(
             "obligation.waive is for people and services, not for agent:x"
         )
@@ -115,7 +123,7 @@ def test_what_is_for_people_is_refused_to_agents(say: Call) -> None:
 
 def test_what_is_no_remedy_is_refused_on_a_stopped_run(say: Call) -> None:
     answer = say("do", "cursor.move", "other", "--node", "x", "--json")
-    assert (answer.code, answer.error["code"]) == (3, "run_is_held")
+    assert (answer.code, answer.error["code"]) == (4, "run_is_held")
 
 
 @pytest.mark.parametrize(
@@ -197,6 +205,20 @@ def test_a_grant_is_given_renewed_and_revoked(say: Call, good: Path) -> None:
         assert [grant.id for grant in ledger.contract("refund-17").grants] == ["till-noon"]
 
 
+@pytest.mark.parametrize("ends", ["2026-01-31T09:00:00Z", "2020-01-01T00:00:00+02:00"])
+def test_a_grant_that_would_have_ended_before_it_began_is_a_slip(say: Call, good: Path, ends: str) -> None:
+    given = ("--principal", "agent:x", "--scope", "pay", "--granted-by", "human:kim", "--expires-at", ends)
+    for said in (
+        ("grant", "refund-17", "g", *given),
+        ("renew", "refund-17", "till-noon", "--expires-at", ends, *BY),
+        ("do", "authority.grant", "refund-17", "--id", "g", "--scopes", "pay", *given[:2], *given[4:]),
+    ):
+        answer = say(*said, "--json")
+        assert (answer.code, answer.error["data"]["path"]) == (64, "--expires-at")
+    with open_ledger(good) as ledger:
+        assert ledger.contract("refund-17").position == 11
+
+
 def test_a_renewal_that_extends_nothing_confirms_the_grant_once(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "grant.db"
     make(path, "authority_on_resume")
@@ -260,14 +282,14 @@ def test_an_agent_does_not_relax(say: Call, revised: Path) -> None:
         before = ledger.contract("refund-17").position
     said = ("accept", "refund-17", "limit-100", "--change", "relaxed", "--by", "agent:refunds", "--json")
     answer = say(*said, "--actor", "agent:refunds")
-    assert (answer.code, answer.error["code"]) == (3, "not_for_agents")
+    assert (answer.code, answer.error["code"]) == (4, "not_for_agents")
     with open_ledger(revised) as ledger:
         assert ledger.contract("refund-17").position == before
 
 
 def test_a_revision_is_acknowledged_and_only_the_one_that_was_read(say: Call, revised: Path) -> None:
     stale = say("acknowledge", "refund-17", "policy:refunds", "--revision", "4", *BY, "--json")
-    assert (stale.code, stale.error["code"]) == (3, "contract_changed")
+    assert (stale.code, stale.error["code"]) == (4, "contract_changed")
     assert say("acknowledge", "refund-17", "policy:refunds", "--revision", "5", *BY).code == 0
     with open_ledger(revised) as ledger:
         (seen,) = ledger.contract("refund-17").sources

@@ -150,7 +150,9 @@ def test_who_lets_it_go_on_is_told_that_nobody_runs_it_yet(call: Call, good: Pat
     answer = call("resume", "other", "--ledger", good)
     assert answer.code == 0
     assert answer.out.startswith("CONTINUE: run other goes on as incarnation 2 (recorded at position 3)\n")
-    assert answer.err == "nobody runs it yet: the program joins it with ledger.run('other')\n"
+    assert answer.err == (
+        "nobody runs it yet: the program goes on with ledger.resume('other'), or joins it with ledger.run\n"
+    )
     with open_ledger(good) as ledger:
         assert ledger.run("other").move("next").position == 5
 
@@ -204,7 +206,7 @@ def test_who_worked_on_it_in_the_same_session_goes_on(ask: Call, path: Path) -> 
 def test_an_agent_does_not_take_over(ask: Call, path: Path) -> None:
     make(path, "still_running")
     answer = ask("--take-over", "--actor", "agent:other")
-    assert (answer.code, answer.error["code"]) == (3, "not_for_agents")
+    assert (answer.code, answer.error["code"]) == (4, "not_for_agents")
     assert "--actor who writes" in answer.error["message"]
 
 
@@ -244,7 +246,7 @@ def test_a_terminal_never_wraps_a_way_out(path: Path) -> None:
 
 def test_a_run_that_has_ended_is_no_verdict(call: Call, good: Path) -> None:
     answer = call("resume", "done", "--ledger", good, "--json")
-    assert (answer.code, answer.error["code"]) == (3, "run_is_closed")
+    assert (answer.code, answer.error["code"]) == (4, "run_is_closed")
 
 
 def test_asking_creates_no_run(call: Call, good: Path) -> None:

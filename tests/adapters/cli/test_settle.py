@@ -92,7 +92,7 @@ def test_a_contradiction_is_a_dispute_that_further_evidence_ends(say: Call) -> N
 
 def test_an_agent_may_not(say: Call, acts: Path) -> None:
     answer = say(MAIL, "--happened", "--actor", "agent:refunds", "--json")
-    assert (answer.code, answer.error["code"]) == (3, "not_for_agents")
+    assert (answer.code, answer.error["code"]) == (4, "not_for_agents")
     with open_ledger(acts) as ledger:
         assert ledger.effect(MAIL).status == "unknown"
 
@@ -100,7 +100,7 @@ def test_an_agent_may_not(say: Call, acts: Path) -> None:
 def test_nor_may_anybody_in_the_name_of_one(call: Call, acts: Path) -> None:
     said = ("--happened", "--evidence", "seen", "--by", "agent:refunds")
     answer = call("settle", MAIL, *said, "--ledger", acts, "--json")
-    assert (answer.code, answer.error["code"]) == (3, "not_for_agents")
+    assert (answer.code, answer.error["code"]) == (4, "not_for_agents")
     assert answer.error["message"] == (
         "only a person or a service settles an effect, not agent:refunds: "
         "say with --by who found it out, with --actor who writes"

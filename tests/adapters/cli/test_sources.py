@@ -141,7 +141,7 @@ def test_another_content_under_the_same_revision_is_refused(publish: Call, file:
     publish("--revision", "4")
     file.write_text(FIRST.replace("100", "90"))
     answer = publish("--revision", "4", "--json")
-    assert (answer.code, answer.error["code"]) == (3, "id_in_use")
+    assert (answer.code, answer.error["code"]) == (4, "id_in_use")
     assert answer.error["message"].endswith("give this content another name: --revision")
 
 
@@ -214,12 +214,12 @@ def test_a_file_that_is_not_there_could_not_be_read(call: Call) -> None:
 @pytest.mark.parametrize("more", [("--actor", "agent:refunds"), ("--by", "agent:refunds")])
 def test_an_agent_publishes_and_withdraws_nothing(publish: Call, call: Call, more: tuple[str, ...]) -> None:
     answer = publish(*more, "--json")
-    assert (answer.code, answer.error["code"]) == (3, "not_for_agents")
+    assert (answer.code, answer.error["code"]) == (4, "not_for_agents")
     assert "not agent:refunds: say with --by who decided it" in answer.error["message"]
     publish()
     said = ("--by", "human:kim", "--reason", "x", *more, "--json")
     answer = call("sources", "withdraw", POLICY, LIMIT, *said)
-    assert (answer.code, answer.error["code"]) == (3, "not_for_agents")
+    assert (answer.code, answer.error["code"]) == (4, "not_for_agents")
 
 
 def test_where_a_source_has_owners_only_they_publish_and_withdraw(publish: Call, call: Call) -> None:
@@ -227,13 +227,13 @@ def test_where_a_source_has_owners_only_they_publish_and_withdraw(publish: Call,
         ledger.source(POLICY).open(owners=["human:kim", "human:lee"])
     for by in ((), ("--by", "human:max")):
         answer = publish(*by, "--json")
-        assert (answer.code, answer.error["code"]) == (3, "authority_exceeded")
+        assert (answer.code, answer.error["code"]) == (4, "authority_exceeded")
         assert answer.error["message"].endswith(
             "its owners are human:kim, human:lee: one of them has to decide it: --by OWNER"
         )
     assert publish("--by", "human:lee").code == 0
     answer = call("sources", "withdraw", POLICY, LIMIT, "--by", "human:max", "--reason", "x", "--json")
-    assert (answer.code, answer.error["code"]) == (3, "authority_exceeded")
+    assert (answer.code, answer.error["code"]) == (4, "authority_exceeded")
 
 
 # --- withdraw ----------------------------------------------------------------------------------------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import typing
 from collections.abc import Mapping
 
 from ledger.application.checking import Checked
 from ledger.application.loaded import Loaded
 from ledger.application.query import Page, RunQuery, RunSummary
-from ledger.application.readers import Reading
+from ledger.application.readers import Reader, Reading
 from ledger.application.refreshing import Refreshed
 from ledger.application.resuming import Resumption
 from ledger.application.statements import Stated
@@ -17,8 +18,9 @@ from ledger.events import Reason
 from ledger.record import Record, TermsMark
 from ledger.run import contract as module
 from ledger.run import standing
+from ledger.run.compared import Origin, What
 from ledger.run.contract import Contract
-from ledger.run.diff import Diff, Difference
+from ledger.run.diff import Diff, Difference, Side
 from ledger.run.sources import Gone, Item, SourceState
 from ledger.stores.base import Blob
 from ledger.values import Value
@@ -37,10 +39,13 @@ RETURNED: tuple[type, ...] = (
     Refreshed,
     Diff,
     Difference,
+    Side,
+    Origin,
     SourceState,
     Item,
     Gone,
     Checked,
+    Reader,
 )
 GIVEN: tuple[type, ...] = (RunQuery, Blob, Carve, Reading)
 
@@ -86,5 +91,7 @@ def _section(kind: type, level: str) -> str:
 
 
 def _with_words_of(field: Field, known: Mapping[str, str]) -> Field:
-    """Let a field without words say what its part says of itself."""
+    """Let a field without words say what its part says of itself, or which choices there are."""
+    if field.said == "What":
+        return field._replace(words=f"One of {', '.join(f'`{one}`' for one in typing.get_args(What))}.")
     return field._replace(words=field.words or known.get(field.kind.removeprefix("list of "), ""))

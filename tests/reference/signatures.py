@@ -19,7 +19,12 @@ LINE = 100
 ANSWERS = {"R": "Stated"}
 """What the methods that both faces of the ledger share answer."""
 
-ALIASES = {"Amounts": "Mapping[str, Decimal | str | int]", "Clock": "Callable[[], datetime]"}
+ALIASES = {
+    "Amounts": "Mapping[str, Decimal | str | int]",
+    "Clock": "Callable[[], datetime]",
+    "Key": "tuple[str, int]",
+    "Read": "Callable[[str], Reading | Callable[[SourceState], Reading] | None]",
+}
 """Names that only the code has, and what they stand for."""
 
 

@@ -16,6 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 import ledger
+from ledger.application.all_sources import Readable, Sources
 from ledger.application.effects import Registered
 from ledger.commands import COMMAND_CLASSES, Command
 from ledger.run.decide import RULES
@@ -23,7 +24,12 @@ from ledger.run.sources import SOURCE_RULES
 from ledger.values import Value
 from tests.reference.pages import FOLDER
 
-HANDLES = ("Ledger", "Run", "SourceHandle")
+HANDLES: dict[str, type] = {
+    "Ledger": ledger.Ledger,
+    "Run": ledger.Run,
+    "SourceHandle": ledger.SourceHandle,
+    "Sources": Sources,
+}
 
 
 @cache
@@ -47,13 +53,13 @@ def handles() -> Iterator[tuple[str, Any]]:
     yield "Ledger", opened
     yield "Run", opened.open_run("r", goal="g")
     yield "SourceHandle", opened.source("policy:p")
+    yield "Sources", opened.sources
 
 
 def methods() -> Iterator[tuple[str, Any]]:
     yield "open_ledger", ledger.open_ledger
     yield "open_async_ledger", ledger.open_async_ledger
-    for handle in HANDLES:
-        kind = getattr(ledger, handle)
+    for handle, kind in HANDLES.items():
         for name in sorted(public(kind)):
             if callable(getattr(kind, name)):
                 yield f"{handle}.{name}", getattr(kind, name)
@@ -110,7 +116,8 @@ def in_a_loop(look: Callable[[dict[str, Any]], Coroutine[Any, Any, None]]) -> No
     async def program() -> None:
         async with ledger.open_async_ledger(":memory:") as opened:
             run, source = await opened.open_run("r", goal="g"), await opened.source("policy:p")
-            await look({"AsyncLedger": opened, "AsyncRun": run, "AsyncSourceHandle": source})
+            handles = {"AsyncLedger": opened, "AsyncRun": run, "AsyncSourceHandle": source}
+            await look(handles | {"AsyncSources": opened.sources})
 
     anyio.run(program)
 
@@ -118,7 +125,7 @@ def in_a_loop(look: Callable[[dict[str, Any]], Coroutine[Any, Any, None]]) -> No
 def written(kind: str, name: str) -> str:
     """Return how the page writes the use of a member."""
     used = re.findall(
-        rf"^\| `((?:await |async for … in |async with )?\w+\.{name}\b.*?)` \|",
+        rf"^\| `((?:await |async for … in |async with )?[\w.]+\.{name}\b.*?)` \|",
         section("library.md", kind),
         re.MULTILINE,
     )
@@ -130,8 +137,10 @@ def way_of(member: Callable[..., Any]) -> str:
     """Tell how a method is used, by what it is or returns."""
     if inspect.isasyncgenfunction(member):
         return "async for … in "
-    if member.__name__ in vars(Registered):
-        return f"ledger.{member.__name__}("
+    at_once = {Registered: "ledger", Readable: "ledger.sources"}
+    for home, where in at_once.items():
+        if getattr(member, "__func__", None) is vars(home).get(member.__name__):
+            return f"{where}.{member.__name__}("
     answer = str(inspect.signature(member).return_annotation)
     return "async with " if answer.startswith("AbstractAsyncContextManager[") else "await "
 
@@ -205,21 +214,25 @@ def reached(kind: Any, met: dict[str, type]) -> dict[str, type]:
 
 
 def values() -> dict[str, type]:
+    from ledger.application.checking import Checked
+    from ledger.application.readers import Reader
     from ledger.run.sources import SourceState
     from ledger.stores.base import Blob
 
     met = reached(ledger.Contract, {})
-    for model in (ledger.RunQuery, ledger.RunSummary, ledger.Actor, ledger.Rule):
+    models: tuple[type, ...] = (ledger.RunQuery, ledger.RunSummary, ledger.Actor, ledger.Rule)
+    models += (ledger.Brief, ledger.Carve, ledger.Diff, ledger.Reason)
+    for model in models:
         reached(model, met)
     others: tuple[type, ...] = (ledger.Stated, ledger.Record, ledger.Loaded, ledger.Page, SourceState, Blob)
+    others += (ledger.Resumption, ledger.Refreshed, ledger.Reading, Checked, Reader)
     return met | {kind.__name__: kind for kind in others}
 
 
 @pytest.mark.parametrize("name", values())
 def test_every_field_of_a_value_stands_on_a_page(name: str) -> None:
-    page = next(
-        page for page in ("contract.md", "events.md") if re.search(rf"^#+ `?{name}`?$", text(page), 8)
-    )
+    pages = ("contract.md", "events.md", "brief.md", "effects.md")
+    page = next(page for page in pages if re.search(rf"^#+ `?{name}`?$", text(page), re.MULTILINE))
     shown = re.findall(r"^\| \*?`(\w+)`\*? \|", section(page, name), re.MULTILINE)
     assert shown == field_names(values()[name])
 
@@ -264,4 +277,4 @@ def test_a_command_that_is_performed_names_the_method_that_says_it(kind: type[Co
     (names,) = re.findall(r"Said with (.+?)\.$", section("commands.md", kind.__name__), re.MULTILINE)
     for name in re.findall(r"`(\w+\.\w+)`", names):
         handle, method = name.split(".")
-        assert callable(getattr(getattr(ledger, handle), method))
+        assert callable(getattr(HANDLES[handle], method))

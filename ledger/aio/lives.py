@@ -67,7 +67,7 @@ class AsyncLives(ABC):
         self, run: str, actor: Actor, command: c.ResumeRun, patience: Patience, dry_run: bool
     ) -> Resumption[AsyncRun]:
         turns, contract = await self._joined(run)
-        asked = asking(self._shared, contract, command, patience)
+        asked = asking(self._shared, contract, command, patience, actor)
         if dry_run:
             judged = await self._hands.read(partial(dry, self._shared, contract, actor, asked))
             return Resumption(judged.verdict, judged.reasons, None, None, contract)

@@ -68,7 +68,8 @@ class Lives(ABC):
         Raises:
             RunNotFound: no such run.
             RunIsClosed: it has ended.
-            NotForAgents: an agent would take over.
+            NotForAgents: an agent would take over, or make the gate milder by `live_seconds` or
+                `idle_seconds`.
             StoreUnavailable: whether it was recorded is not known; ask again.
         """
         writer, patience = self._shared.writer(actor), Patience(idle_seconds, live_seconds)
@@ -85,7 +86,7 @@ class Lives(ABC):
         self, run: str, actor: Actor, command: c.ResumeRun, patience: Patience, dry_run: bool
     ) -> Resumption[Run]:
         turns, contract = self._joined(run)
-        asked = asking(self._shared, contract, command, patience)
+        asked = asking(self._shared, contract, command, patience, actor)
         if dry_run:
             judged = dry(self._shared, contract, actor, asked)
             return Resumption(judged.verdict, judged.reasons, None, None, contract)

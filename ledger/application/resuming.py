@@ -15,12 +15,12 @@ from ledger.canonical import invalid, load_text
 from ledger.commands import ResumeRun
 from ledger.errors import LedgerError
 from ledger.events import MessageRecorded, Reason, ResumeRefused, RunResumed
-from ledger.gate import Judgement, judgement
+from ledger.gate import IDLE_SECONDS, LIVE_SECONDS, Judgement, judgement
 from ledger.gate.reasons import reason
 from ledger.record import Record
 from ledger.run.claims import sources_of
 from ledger.run.contract import Contract
-from ledger.run.decision import Given, not_for_agents, run_is_closed
+from ledger.run.decision import Given, Refusal, acting, is_agent, not_for_agents, run_is_closed
 from ledger.run.prompt import render
 from ledger.run.sources import SourceState
 from ledger.values import Actor, Verdict
@@ -74,10 +74,34 @@ class Patience:
                 raise invalid(name, f"give whole seconds from {least} on, not {given!r:.50}")
 
 
-def asking(shared: Shared, contract: Contract, command: ResumeRun, patience: Patience) -> Asking:
-    """Put together what the gate is asked beside the contract."""
+def asking(
+    shared: Shared, contract: Contract, command: ResumeRun, patience: Patience, actor: Actor
+) -> Asking:
+    """Put together what the gate is asked beside the contract.
+
+    Raises:
+        NotForAgents: an agent would make the gate milder than it is.
+    """
+    _check_milder(patience, actor)
     every = check_every_of(shared, contract)
     return Asking(patience.idle_seconds, patience.live_seconds, every, command.runtime, command.take_over)
+
+
+def _check_milder(patience: Patience, actor: Actor) -> None:
+    """Refuse an agent less patience with others, or more with silence, than there is without saying so.
+
+    Who counts as gone after no time takes runs over, and that is for people and services.
+    """
+    if not is_agent(actor):
+        return
+    milder = None
+    if patience.live_seconds < LIVE_SECONDS:
+        milder = f"live_seconds below {LIVE_SECONDS}"
+    if patience.idle_seconds is None or patience.idle_seconds > IDLE_SECONDS:
+        milder = f"idle_seconds above {IDLE_SECONDS:,}"
+    if milder is not None:
+        said = f"{milder} is for people and services, not for {acting(actor)}"
+        raise refusal_error(Refusal("not_for_agents", said, evidence={"actor": actor.id}))
 
 
 def dry(shared: Shared, contract: Contract, actor: Actor, asked: Asking) -> Judgement:

@@ -55,7 +55,7 @@ def unsettled(edge: Edge, contract: Contract) -> Iterator[Unsettled]:
 
 
 def recorded_elsewhere(known: EffectHistory) -> ReconcileEffect | None:
-    """Build what a run is told of an effect that it holds as unsettled and another run of its lineage settled."""
+    """Build what a run is told of an effect that it holds as unsettled and another of its lineage settled."""
     if not known.is_settled:
         return None
     return ReconcileEffect(

@@ -17,7 +17,7 @@ def on_assumptions(contract: Contract, question: Question) -> Iterator[Reason]:
     Only remaining steps count: those that the cursor has passed are done.
     """
     remaining = remaining_steps(contract)
-    wrong = [one for one in contract.assumptions if one.refuted is not None]
+    wrong = contract.known_wrong
     fallen = {name for one in wrong for name in contract.resting_on(f"assumption:{one.id}")}
     # What is left of a plan is nothing, too, where each step rests on another one that was refuted.
     none_left = all(f"step:{step.name}" in fallen for step in remaining)

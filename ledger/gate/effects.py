@@ -58,10 +58,12 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
 
 
 def _is_untouched(contract: Contract) -> bool:
-    """Tell whether the run is a successor or fork that no program works on yet; who opens one does not.
+    """Tell whether no program works on the run yet: who lets one go on by hand, or opens a successor or fork.
 
     What a fork begins with, moves and messages included, is stated in the moment in which it is opened.
     """
+    if contract.resumed_position > contract.alive.position:
+        return True
     if contract.fork_of is not None:
         return contract.alive.at == contract.opened_at
     return contract.predecessor is not None and contract.alive.position <= 2

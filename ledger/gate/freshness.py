@@ -11,6 +11,7 @@ from ledger.gate.reasons import reason
 from ledger.run.contract import Contract, Observation
 from ledger.run.keys import check_key
 from ledger.run.resting import rested_on
+from ledger.run.standing import Hold
 from ledger.values import Runtime, write_time
 
 
@@ -61,16 +62,27 @@ FIELDS = tuple(Runtime.model_fields)
 def on_runtime(contract: Contract, question: Question) -> Iterator[Reason]:
     """Yield each field of the fingerprint in which what would go on differs from what was running.
 
-    What one of both does not say is not compared.
+    What one of both does not say is not compared. What the run is held for stands until somebody adopts the
+    other runtime, or who asks says that it is the one that ran: not to say it again clears nothing.
     """
     before, now = contract.runtime, question.runtime
-    if before is None or now is None:
+    if before is None:
         return
+    recorded = {} if contract.held is None else dict(_held_for(contract, contract.held))
     for field in FIELDS:
-        old, new = getattr(before, field), getattr(now, field)
-        if old is not None and new is not None and old != new:
+        old, new = getattr(before, field), None if now is None else getattr(now, field)
+        if new is None and field in recorded:
+            yield recorded[field]
+        elif old is not None and new is not None and old != new:
             what = f"{field}: {old} before, {new} now"
             yield reason("runtime_changed", what, position=contract.runtime_position)
+
+
+def _held_for(contract: Contract, held: Hold) -> Iterator[tuple[str, Reason]]:
+    """Yield the fields in which another runtime asked when the run was held, unless it was adopted since."""
+    for one in held.reasons:
+        if one.kind == "runtime_changed" and one.position == contract.runtime_position:
+            yield one.what.partition(":")[0], one
 
 
 def on_idling(contract: Contract, question: Question) -> Iterator[Reason]:
@@ -80,7 +92,7 @@ def on_idling(contract: Contract, question: Question) -> Iterator[Reason]:
     """
     if question.idle_seconds is None or contract.suspended is not None:
         return
-    last = max(contract.alive.at, contract.goal.at)
+    last = max(contract.alive.at, contract.goal.at, contract.resumed_at)
     if contract.plan is not None:
         last = max(last, contract.plan.at)
     for message in contract.messages:

@@ -35,7 +35,8 @@ def on_sources(contract: Contract, question: Question) -> Iterator[Reason]:
 def _on_constraint(contract: Contract, constraint: Constraint, state: SourceState) -> Iterator[Reason]:
     gone = gone_at(constraint, state)
     if gone is not None:
-        what = f"{state.source} withdrew {gone.id!r}, on which {constraint.id!r} rests: {_brief(gone.reason)}"
+        rests = "" if gone.id == constraint.id else f", on which {constraint.id!r} rests"
+        what = f"{state.source} withdrew {gone.id!r}{rests}: {_brief(gone.reason)}"
         yield reason("constraint_withdrawn", what, position=constraint.position, since=gone.at, who=gone.by)
     elif is_reworded(contract, constraint, state):
         assert constraint.source is not None

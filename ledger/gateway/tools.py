@@ -15,6 +15,7 @@ from typing import Any, TypedDict, Unpack, overload
 
 from ledger.canonical import invalid
 from ledger.gateway.signatures import Signature
+from ledger.run.keys import observation_key
 from ledger.values import Recovery
 
 Amounts = Mapping[str, Decimal | str | int]
@@ -102,6 +103,19 @@ class Tool:
     def signature(self) -> Signature | None:
         """What its arguments must look like; None where there is no function."""
         return None if self.function is None else Signature.of(self.function, self.name)
+
+    def observes(self, args: Mapping[str, Any] | None = None, occurrence: str | None = None) -> str:
+        """Name what a call of this read-only tool observes, for whatever rests on it: `observation:KEY`.
+
+        Raises:
+            InvalidInput: the tool is not read_only, has no function, or does not take these arguments.
+        """
+        if self.recovery is not Recovery.READ_ONLY or self.signature is None:
+            raise invalid(
+                "tool", f"{self.name!r} observes nothing: only a read_only tool with a function does"
+            )
+        bound = self.signature.bind({} if args is None else args)
+        return f"observation:{observation_key(self.name, bound.text, occurrence)}"
 
     def with_declared(self, **declared: Any) -> Tool:
         """Return the same tool with other declarations.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ledger.commands import MakeAssumption, RefuteAssumption
 from ledger.events import AssumptionMade, AssumptionRefuted
 from ledger.record import Record
 from ledger.run.contract import Assumption, Contract, Refutation, by_id, states
-from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at, stated
+from ledger.run.decision import Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed, put, replaced
 
 _GROUNDS = frozenset({"rests_on"})
@@ -15,7 +17,10 @@ _GROUNDS = frozenset({"rests_on"})
 def made(contract: Contract, event: AssumptionMade, record: Record) -> Changes:
     """The assumption is held."""
     view = placed(Assumption, event, record, refuted=None, refuted_again=None)
-    return {"assumptions": put(contract.assumptions, view)}
+    changes: Changes = {"assumptions": put(contract.assumptions, view)}
+    if contract.refuted:
+        changes["refuted"] = tuple(item for item in contract.refuted if item.id != event.id)
+    return changes
 
 
 def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Changes:
@@ -33,12 +38,28 @@ def make(contract: Contract, command: MakeAssumption, given: Given) -> Decision:
     event = stated(AssumptionMade, command)
     old = by_id(contract.assumptions, command.id)
     if old is None:
-        return admitted(event)
+        return on_refuted(contract, command.rests_on) or admitted(event)
     if old.refuted is None and states(old, event):
         return stands_at(old.position)
     if old.refuted is None and states(old, event, but=_GROUNDS):
-        return admitted(event)
+        return on_refuted(contract, command.rests_on) or admitted(event)
     return id_in_use("assumption", command.id, old.position)
+
+
+def on_refuted(contract: Contract, refs: Iterable[str]) -> Refusal | None:
+    """Refuse to let something new rest on an assumption that is known to be wrong."""
+    named = frozenset(refs)
+    for wrong in contract.known_wrong if named else ():
+        if f"assumption:{wrong.id}" in named:
+            assert wrong.refuted is not None
+            return Refusal(
+                "not_open",
+                f"assumption {wrong.id!r} was refuted at position {wrong.refuted.position}: "
+                "nothing can rest on it",
+                position=wrong.refuted.position,
+                evidence={"kind": "assumption", "id": wrong.id},
+            )
+    return None
 
 
 def refute(contract: Contract, command: RefuteAssumption, given: Given) -> Decision:

@@ -104,6 +104,7 @@ def claim(contract: Contract, command: ClaimEffect, given: Given) -> Decision:
     refusal = (
         _off_plan(asked)
         or _not_covered(asked, covered)
+        or _refuted(asked)
         or _moved(asked)
         or _unchecked(asked)
         or _repeat(asked)
@@ -251,6 +252,21 @@ def _not_covered(asked: _Asked, covered: Covered) -> Refusal | None:
     if covered.reason is None:
         return None
     return _refused(asked, "authority_exceeded", covered.reason, covered.position)
+
+
+def _refuted(asked: _Asked) -> Refusal | None:
+    """Refuse an act that rests on a refuted assumption, itself or through its step or what that rests on."""
+    contract, command = asked.contract, asked.command
+    for wrong in contract.known_wrong:
+        ref = f"assumption:{wrong.id}"
+        names = {*contract.resting_on(ref), ref}
+        if names.isdisjoint(command.rests_on) and f"step:{command.step}" not in names:
+            continue
+        assert wrong.refuted is not None
+        reason = f"it rests on assumption {wrong.id!r}, which was refuted: {wrong.refuted.evidence}"[:1000]
+        place = wrong.refuted.position
+        return _refused(asked, "contract_changed", reason, place, id=wrong.id, change="refuted")
+    return None
 
 
 def _moved(asked: _Asked) -> Refusal | None:

@@ -306,8 +306,12 @@ class Contract(Value):
     plan: Plan | None = None
     position: Position
     predecessor: RunId | None = None
+    refuted: tuple[Assumption, ...] = ()
+    """Assumptions that were refuted and let go, since nothing open rested on them any more; the last 64."""
     resumed_at: Instant
     """When the present incarnation began."""
+    resumed_position: Position = 1
+    """Where it began."""
     review: Review | None = None
     revoked: tuple[Revoked, ...] = ()
     """Grants that were revoked since the run last went on, the last 64."""
@@ -345,6 +349,11 @@ class Contract(Value):
         rested = rested_on(self)
         moments = (o.stale_at for o in self.observations if f"observation:{o.key}" in rested)
         return min((moment for moment in moments if moment is not None), default=None)
+
+    @property
+    def known_wrong(self) -> tuple[Assumption, ...]:
+        """The refuted assumptions that are known of: those that something rests on, and those let go."""
+        return (*(item for item in self.assumptions if item.refuted is not None), *self.refuted)
 
     def resting_on(self, ref: str) -> tuple[str, ...]:
         """Name all that rests on an assumption or observation, through whatever stands between.

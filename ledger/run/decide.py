@@ -84,8 +84,8 @@ RULES: dict[type[c.Command], Ruling] = {
     c.CloseRun: Ruling(
         lifecycle.close, (e.RunClosed, e.ObligationDischarged, e.AuthorityReturned), ("still_open",)
     ),
-    c.ReviseGoal: Ruling(goal.revise_goal, (e.GoalRevised,)),
-    c.CommitPlan: Ruling(goal.commit_plan, (e.PlanCommitted,), ("id_in_use",)),
+    c.ReviseGoal: Ruling(goal.revise_goal, (e.GoalRevised,), ("not_open",)),
+    c.CommitPlan: Ruling(goal.commit_plan, (e.PlanCommitted,), ("id_in_use", "not_open")),
     c.RevisePlan: Ruling(goal.revise_plan, (e.PlanRevised,), ("id_in_use", "not_open")),
     c.AcceptConstraint: Ruling(
         constraints.accept,
@@ -98,7 +98,7 @@ RULES: dict[type[c.Command], Ruling] = {
         (e.RevisionAcknowledged,),
         ("contract_changed", "not_for_agents", "not_open"),
     ),
-    c.MakeAssumption: Ruling(assumptions.make, (e.AssumptionMade,), ("id_in_use",)),
+    c.MakeAssumption: Ruling(assumptions.make, (e.AssumptionMade,), ("id_in_use", "not_open")),
     c.RefuteAssumption: Ruling(assumptions.refute, (e.AssumptionRefuted,), ("not_open",)),
     c.OpenObligation: Ruling(obligations.open_, (e.ObligationOpened,), ("id_in_use",)),
     c.DischargeObligation: Ruling(obligations.discharge, (e.ObligationDischarged,), ("not_open",)),

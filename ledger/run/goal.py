@@ -5,8 +5,9 @@ from __future__ import annotations
 from ledger.commands import CommitPlan, ReviseGoal, RevisePlan
 from ledger.events import GoalRevised, PlanCommitted, PlanRevised
 from ledger.record import Record
+from ledger.run.assumptions import on_refuted
 from ledger.run.contract import Contract, Goal, Plan
-from ledger.run.decision import Decision, Given, Refusal, admitted, not_open, stands_at, stated
+from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at, stated
 from ledger.run.fold import Changes
 
 
@@ -49,7 +50,7 @@ def revise_goal(contract: Contract, command: ReviseGoal, given: Given) -> Decisi
         command.rests_on,
     ):
         return stands_at(goal.position)
-    return admitted(stated(GoalRevised, command))
+    return on_refuted(contract, command.rests_on) or admitted(stated(GoalRevised, command))
 
 
 def commit_plan(contract: Contract, command: CommitPlan, given: Given) -> Decision:
@@ -58,7 +59,7 @@ def commit_plan(contract: Contract, command: CommitPlan, given: Given) -> Decisi
     if twin is not None:
         return twin
     if contract.plan is None:
-        return admitted(stated(PlanCommitted, command))
+        return _on_refuted(contract, command) or admitted(stated(PlanCommitted, command))
     if _planned_so(contract.plan, command):
         return stands_at(contract.plan.position)
     return Refusal(
@@ -74,10 +75,14 @@ def revise_plan(contract: Contract, command: RevisePlan, given: Given) -> Decisi
     if twin is not None:
         return twin
     if contract.plan is None:
-        return not_open("plan", contract.run)
+        return Refusal("not_open", "no plan is committed yet: commit one", evidence={"kind": "plan"})
     if _planned_so(contract.plan, command):
         return stands_at(contract.plan.position)
-    return admitted(stated(PlanRevised, command))
+    return _on_refuted(contract, command) or admitted(stated(PlanRevised, command))
+
+
+def _on_refuted(contract: Contract, command: CommitPlan | RevisePlan) -> Refusal | None:
+    return on_refuted(contract, (ref for step in command.steps for ref in step.rests_on))
 
 
 def _planned_so(plan: Plan, command: CommitPlan | RevisePlan) -> bool:

@@ -78,6 +78,7 @@ def resumed(contract: Contract, event: RunResumed, record: Record) -> Changes:
         "held": None,
         "incarnation": event.incarnation,
         "resumed_at": record.at,
+        "resumed_position": record.position,
         "revoked": (),
         "stopped": None,
         "suspended": None,
@@ -135,12 +136,15 @@ def open_(contract: Contract | None, command: OpenRun, given: Given) -> Decision
     event = stated(RunOpened, command)
     if contract is None:
         return admitted(event)
-    if contract.position == 1 and _opened_so(contract, event):
+    opener = contract.alive.by, contract.alive.session
+    same = opener == (given.actor.id, given.actor.session) and _opened_so(contract, event)
+    # Whoever else opens it with the same words is a second worker, and has to ask.
+    if contract.position == 1 and same:
         return stands_at(1)
     return Refusal(
         "run_exists",
         f"run {given.run!r} was opened on {contract.opened_at:%Y-%m-%d %H:%M:%S} and is {contract.status}; "
-        "join it with `ledger.run`, or choose another id",
+        "ask with `ledger.resume` whether it may go on, or choose another id",
         position=1,
         evidence={"run": given.run, "status": contract.status},
     )

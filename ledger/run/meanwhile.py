@@ -10,6 +10,7 @@ from ledger.record import Record
 from ledger.run.contract import WINDOW, Contract
 from ledger.run.fold import Changes
 from ledger.run.standing import Alive, Meanwhile
+from ledger.values import Actor
 
 _SIGNS = frozenset(
     {
@@ -23,7 +24,30 @@ _SIGNS = frozenset(
         e.RunResumed,
     }
 )
-"""What only the program of a run says. Reports are none: a worker that was replaced sends them too."""
+"""What only the program of a run says. Reports alone are none: a worker that was replaced sends them too."""
+
+_ITS_OWN = frozenset(
+    {
+        e.AssumptionMade,
+        e.AssumptionRefuted,
+        e.AuthorityCarved,
+        e.ConstraintAccepted,
+        e.EffectFailed,
+        e.EffectReconciled,
+        e.EffectSucceeded,
+        e.EffectUnknown,
+        e.GoalRevised,
+        e.MessageRecorded,
+        e.ObligationDischarged,
+        e.ObligationOpened,
+        e.ObservationInvalidated,
+        e.ObservationRecorded,
+        e.PlanCommitted,
+        e.PlanRevised,
+        e.RevisionAcknowledged,
+    }
+)
+"""What the program says too, where it comes from its own actor and session."""
 
 _LONGEST = 200
 
@@ -31,13 +55,11 @@ _LONGEST = 200
 def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
     """Note a sign of life, or what others said since the last one."""
     kind = type(event)
-    if kind in _SIGNS or (kind is e.MessageRecorded and event.role in ("assistant", "tool")):  # type: ignore[attr-defined]
+    if _is_sign(contract, event, record):
         if contract.stopped is not None and kind is not e.RunResumed:
             return {}
         # Left open: of a long replay only the last sign is ever read.
         return {"alive": record, "meanwhile": ()} if contract.meanwhile else {"alive": record}
-    if contract.stopped is None and _is_by(contract.__dict__["alive"], record):
-        return {}
     words = _WORDS.get(kind)
     if words is None or (kind is e.MessageRecorded and event.role == "ledger"):  # type: ignore[attr-defined]
         return {}
@@ -51,6 +73,28 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
         }
     )
     return {"meanwhile": (*contract.meanwhile[1 - WINDOW :], one)}
+
+
+def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
+    """Tell whether the program said this, rather than somebody about it or to it."""
+    kind = type(event)
+    if kind is e.RunResumed:
+        return not hands_over(record.actor)
+    if kind is e.MessageRecorded and event.role == "ledger":  # type: ignore[attr-defined]
+        return False
+    if kind in _SIGNS or (kind is e.MessageRecorded and event.role in ("assistant", "tool")):  # type: ignore[attr-defined]
+        return True
+    if contract.stopped is not None or kind not in _ITS_OWN:
+        return (
+            False  # while it is stopped, the program says nothing: what comes from its session is news to it
+        )
+    # A person is nobody's program, though they may have opened the run.
+    return record.actor.kind != "human" and _is_by(contract.__dict__["alive"], record)
+
+
+def hands_over(actor: Actor) -> bool:
+    """Tell whether who lets a run go on leaves the work to its program: a person, or a service by hand."""
+    return actor.kind == "human" or (actor.kind == "service" and actor.session is None)
 
 
 def with_alive(contract: Contract) -> Contract:
@@ -112,6 +156,7 @@ _WORDS: dict[type[e.Event], Callable[[Any], str]] = {
     e.EffectDisputed: lambda event: f"effect {event.key[:12]} is disputed",
     e.EffectCompensated: lambda event: f"effect {event.key[:12]} was undone",
     e.MessageRecorded: lambda event: f"a message of role {event.role}",
+    e.RunResumed: lambda event: f"it was let go on as incarnation {event.incarnation}",
     e.RuntimeAdopted: lambda event: f"another runtime was adopted: {event.reason}",
 }
 """How each is told that others say to a run."""

@@ -27,6 +27,7 @@ def render(contract: Contract, now: datetime | None) -> str:
         ),
         *section("Plan", _plan(contract)),
         *section("Owed", (_obligation(item, now) for item in contract.obligations)),
+        *section("Done on the outside", _done(contract)),
         *section(
             "Outcome not known: find out, do not repeat", (_effect(item, now) for item in contract.effects)
         ),
@@ -46,6 +47,13 @@ def _status(contract: Contract) -> str:
     if contract.suspended is not None:
         return f"suspended: {flat(contract.suspended.reason)}"
     return "open"
+
+
+def _done(contract: Contract) -> Iterator[str]:
+    done = contract.tally.effects_done
+    if done:
+        acts = "1 act is" if done == 1 else f"{done} acts are"
+        yield f"{acts} done: called again in its step, one returns what is recorded; do none in another way"
 
 
 def _goal(contract: Contract) -> Iterator[str]:

@@ -32,10 +32,14 @@ def released(contract: Contract) -> Contract:
         return contract
     rested = rested_on(contract)
     assumptions = tuple(a for a in made if _is_kept(a, rested))
+    gone = tuple(a for a in made if not _is_kept(a, rested))
     observations = _latest(contract.observations, rested) if crowded else contract.observations
     if len(assumptions) == len(made) and len(observations) == len(contract.observations):
         return contract
-    return contract.with_fields({"assumptions": assumptions, "observations": observations})
+    refuted = (*contract.refuted, *gone)[-WINDOW:]
+    return contract.with_fields(
+        {"assumptions": assumptions, "observations": observations, "refuted": refuted}
+    )
 
 
 def _is_kept(assumption: Assumption, rested: frozenset[str]) -> bool:

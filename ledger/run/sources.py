@@ -201,7 +201,7 @@ def _publish(state: SourceState, command: PublishRevision, given: Given) -> Deci
     omitted = tuple(id for id in now if id not in named)
     if command.revision == state.revision:
         if added or reworded or omitted or not all(map(state.gone, command.withdraw)):
-            return id_in_use("revision", command.revision, state.position)
+            return _republished(state, command.revision, added)
         return stands_at(state.position)
     wrong = _unconfirmed(state, command, omitted)
     if wrong is not None:
@@ -209,6 +209,20 @@ def _publish(state: SourceState, command: PublishRevision, given: Given) -> Deci
     event = stated(SourceRevised, command, added=added, reworded=reworded, withdrawn=omitted)
     first: tuple[Event, ...] = () if state.position else (SourceOpened(source=state.source),)
     return Admitted((*first, event))
+
+
+def _republished(state: SourceState, revision: str, added: tuple[Published, ...]) -> Refusal:
+    """Refuse other content under the name of the present revision, or what was withdrawn from it since."""
+    gone = [one for one in (state.gone(published.id) for published in added) if one is not None]
+    if not gone:
+        return id_in_use("revision", revision, state.position)
+    return Refusal(
+        "id_in_use",
+        f"revision {revision!r} stands, and {_quoted([one.id for one in gone])} was withdrawn since, at "
+        f"position {gone[0].position}: publish it anew under the name of another revision",
+        position=gone[0].position,
+        evidence={"kind": "revision", "id": revision},
+    )
 
 
 def _unconfirmed(state: SourceState, command: PublishRevision, omitted: tuple[str, ...]) -> Refusal | None:

@@ -132,8 +132,8 @@ def _dropped(contract: Contract, given: Given) -> Iterable[tuple[Ref, str]]:
 
 def _refuted(contract: Contract) -> frozenset[str]:
     """Name all that rests on refuted assumptions."""
-    wrong = [item.id for item in contract.assumptions if item.refuted is not None]
-    return frozenset(name for id in wrong for name in contract.resting_on(f"assumption:{id}"))
+    refs = [f"assumption:{item.id}" for item in contract.known_wrong]
+    return frozenset(name for ref in refs for name in contract.resting_on(ref))
 
 
 def _inherited(contract: Contract) -> Iterable[InheritedEffect]:

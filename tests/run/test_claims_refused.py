@@ -49,6 +49,28 @@ def refused_by(decided: Decided[Contract | None]) -> tuple[str, int | None]:
     return decision.rule, decision.position
 
 
+# --- what it rests on --------------------------------------------------------------------------
+
+
+def test_an_act_that_rests_on_a_refuted_assumption_is_refused_and_others_are_not() -> None:
+    history = OPEN.also(
+        e.AssumptionMade(id="so", text="It is so"),
+        e.AssumptionMade(id="hence", text="Hence that", rests_on=("assumption:so",)),
+        e.PlanCommitted(
+            steps=(
+                Step(name="pay", rests_on=("assumption:hence",)),
+                Step(name="mail", rests_on=("observation:stock",)),
+            )
+        ),
+        e.AssumptionRefuted(id="so", evidence="It is not"),
+    )
+    wrong = history.position
+    assert refused_by(history.when(claim(step="pay"))) == ("contract_changed", wrong)
+    for on in ("assumption:so", "assumption:hence"):
+        assert refused_by(history.when(claim(step="mail", rests_on=(on,)))) == ("contract_changed", wrong)
+    assert isinstance(history.when(claim(step="mail")).decision, Admitted)
+
+
 # --- the plan ----------------------------------------------------------------------------------
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ledger import commands as c
 from ledger import events as e
 from ledger.commands import CommitPlan, ReviseGoal, RevisePlan
 from ledger.testing import given
@@ -74,3 +77,35 @@ def test_a_plan_names_every_step_once() -> None:
     given(x.opened(), e.PlanCommitted(steps=(PAY,))).when(
         RevisePlan(reason="more", steps=twins)
     ).then_refused("id_in_use")
+
+
+@pytest.mark.parametrize("let_go", [False, True])
+def test_nothing_new_rests_on_what_is_known_to_be_wrong(let_go: bool) -> None:
+    made = e.AssumptionMade(id="so", text="It is so")
+    rests = e.AssumptionMade(id="hence", text="Hence that", rests_on=("assumption:so",))
+    wrong = e.AssumptionRefuted(id="so", evidence="It is not")
+    history = given(x.opened(), made, *(() if let_go else (rests,)), wrong)
+    assert [item.id for item in history.contract.known_wrong] == ["so"]
+    on = ("assumption:so",)
+    history.when(c.ReviseGoal(by="human:kim", reason="r", rests_on=on, text="Other")).then_refused("not_open")
+    step = Step(name="pay", rests_on=on)
+    history.when(c.CommitPlan(steps=(step,))).then_refused("not_open")
+    history.when(c.MakeAssumption(id="new", rests_on=on, text="And so")).then_refused("not_open")
+    planned = history.also(e.PlanCommitted(steps=(Step(name="all"),)))
+    planned.when(c.RevisePlan(reason="r", steps=(step,))).then_refused("not_open")
+    again = history.when(c.MakeAssumption(id="so2", text="It is so after all")).then(
+        e.AssumptionMade(id="so2", text="It is so after all")
+    )
+    again.when(c.CommitPlan(steps=(Step(name="pay", rests_on=("assumption:so2",)),))).then(
+        e.PlanCommitted(steps=(Step(name="pay", rests_on=("assumption:so2",)),))
+    )
+
+
+def test_an_assumption_made_once_more_is_known_to_be_wrong_no_longer() -> None:
+    history = given(
+        x.opened(),
+        e.AssumptionMade(id="so", text="It is so"),
+        e.AssumptionRefuted(id="so", evidence="It is not"),
+        e.AssumptionMade(id="so", text="It is so"),
+    )
+    assert history.contract.known_wrong == ()

@@ -8,7 +8,7 @@ import pytest
 
 from ledger import events as e
 from ledger.run.contract import WINDOW, Contract
-from ledger.run.meanwhile import _SIGNS, _WORDS
+from ledger.run.meanwhile import _ITS_OWN, _SIGNS, _WORDS
 from ledger.run.seams import seam
 from ledger.testing import START, History, given
 from ledger.values import Actor
@@ -55,14 +55,33 @@ def test_what_only_the_program_says_is_a_sign_of_life(event: e.Event) -> None:
     assert (alive.by, alive.session) == ("agent:refunds", "s-1")
 
 
-@pytest.mark.parametrize(
-    "event", [one for one in x.EVENTS if type(one) in _WORDS], ids=lambda event: event.name
-)
-def test_what_others_say_too_is_none(event: e.Event) -> None:
+SAID_BY_ALL = [one for one in x.EVENTS if type(one) in _WORDS and not isinstance(one, e.RunResumed)]
+
+
+@pytest.mark.parametrize("event", SAID_BY_ALL, ids=lambda event: event.name)
+def test_what_others_say_too_is_none_from_them(event: e.Event) -> None:
     """Reports least of all: a worker that was replaced sends them, too."""
     if isinstance(event, e.MessageRecorded):
         event = x.message(role="user")
-    assert last_sign(LATER.also(event)) == 1
+    for other in (Actor("agent:refunds", session="s-2"), KIM, Actor("service:root@here")):
+        assert last_sign(LATER.by(other).also(event)) == 1
+
+
+def test_what_the_program_says_of_its_work_is_one_and_what_people_decide_is_none() -> None:
+    own = {type(event) for event in SAID_BY_ALL if last_sign(LATER.also(event)) == 2}
+    assert own == _ITS_OWN & {type(event) for event in SAID_BY_ALL}
+    opened = given(x.opened(), actor=KIM).later(hours=1)
+    assert last_sign(opened.also(CHANGED)) == 1
+
+
+def test_a_resume_by_hand_leaves_the_work_to_the_program() -> None:
+    for actor in (KIM, Actor("service:root@here")):
+        resumed = STOPPED.by(actor).also(x.RESUMED)
+        assert last_sign(resumed) == 1
+        assert told(resumed) == ["it was let go on as incarnation 2"]
+        assert resumed.contract.resumed_position == 3
+    for actor in (PROGRAM, Actor("service:runner", session="s-9")):
+        assert last_sign(STOPPED.by(actor).also(x.RESUMED)) == 3
 
 
 def test_nothing_is_a_sign_of_life_while_the_run_is_stopped_but_the_resume() -> None:
@@ -88,7 +107,9 @@ def test_what_others_say_to_a_run_is_kept_until_its_program_gives_a_sign_of_life
 
 
 def test_what_the_program_says_itself_it_knows_while_it_runs() -> None:
+    decided = e.AuthorityRevoked(by="human:kim", id="refunds", reason="enough")
     assert told(LATER.also(CHANGED, x.observed())) == []
+    assert told(LATER.also(decided)) == ["grant refunds was revoked: enough"]
     other = LATER.by(Actor("agent:refunds", session="s-2")).also(x.observed())
     assert told(other) == ["count was asked: stock"]
 
@@ -111,15 +132,14 @@ def test_only_the_last_are_kept_and_each_in_a_few_words() -> None:
 def test_every_event_of_a_run_is_a_sign_or_news_or_says_nothing_to_the_program() -> None:
     silent = {
         e.ApprovalRequested,
-        e.AuthorityCarved,
         e.AuthorityReturned,
-        e.EffectUnknown,
         e.ResumeRefused,
         e.ReviewSigned,
         e.RunClosed,
         e.RunSuspended,
     }
-    assert silent == {type(event) for event in x.EVENTS} - _SIGNS - set(_WORDS) - {e.RunOpened}
+    heard = _SIGNS | _ITS_OWN | set(_WORDS)
+    assert silent == {type(event) for event in x.EVENTS} - heard - {e.RunOpened}
 
 
 # --- seams -----------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ledger import Source
+from ledger import Ledger, Reading, Source, Verdict
 from ledger.commands import AcceptConstraint, AcknowledgeRevision
 from ledger.errors import ContractChanged, RunIsClosed, RunIsHeld
 from ledger.events import Dropped, RunRestarted
@@ -149,3 +149,80 @@ def test_a_revision_of_another_source_says_nothing_to_it(begin: Begin) -> None:
     slept(desk.scene)
     desk.scene.program(KIM).source("policy:mails").publish("1", {"a": "Be polite"}, by="human:kim")
     desk.goes_on()
+
+
+# --- read outside when the run is resumed ------------------------------------------------------------
+
+
+class Wiki:
+    """Where the policy is really written; a reader fetches it from there."""
+
+    def __init__(self) -> None:
+        self.revision, self.says = "4", {"limit-100": LIMIT}
+        self.read = 0
+
+    def fetch(self, source: str) -> Reading:
+        self.read += 1
+        return Reading(self.revision, dict(self.says))
+
+
+def follows_the_wiki(scene: Scene, wiki: Wiki) -> Ledger:
+    """Start a program that knows how to read policies."""
+    ledger = scene.program()
+    ledger.sources.register("policy", wiki.fetch, check_every=3600, by="human:kim")
+    return ledger
+
+
+def test_what_the_policy_says_outside_is_read_before_the_run_goes_on(scene: Scene) -> None:
+    wiki = Wiki()
+    ledger = follows_the_wiki(scene, wiki)
+    scene.publish("4", wiki.says)
+    run = ledger.open_run(RUN, "Refund order 17")
+    accept(run)
+    pay(scene)
+    run.suspend(reason="night")
+    assert ledger.resume(RUN).verdict is Verdict.CONTINUE
+    assert wiki.read == 1
+
+    # Nobody told the ledger: the rule is reworded in the wiki, and later gone from it.
+    slept(scene)
+    wiki.revision, wiki.says = "5", {"limit-100": LESS}
+    scene.clock.tick(2 * 3600)
+    said = ledger.resume(RUN)
+    assert (said.verdict, wiki.read) == (Verdict.REPLAN, 2)
+    assert {one.kind for one in said.reasons} == {"constraint_reworded", "source_revised"}
+    source = Source("policy", "refunds", revision="5")
+    person = scene.program(KIM).run(RUN)
+    person.accept("limit-100", LESS, source=source, asserted_by="human:kim", change="tightened")
+    assert ledger.resume(RUN).verdict is Verdict.CONTINUE
+
+    slept(scene)
+    wiki.revision, wiki.says = "6", {"tell": "Tell the customer"}
+    scene.clock.tick(2 * 3600)
+    said = ledger.resume(RUN)
+    assert (said.verdict, said.reasons[0].kind) == (Verdict.RESTART, "constraint_withdrawn")
+    scene.program(KIM).restart(RUN, as_="refund-17b", reason="gone", by="human:kim")
+    assert ledger.resume("refund-17b").verdict is Verdict.CONTINUE
+    pay(scene, "refund-17b")
+    assert scene.till.orders == [17]
+    assert scene.is_sound()
+
+
+def test_a_policy_that_cannot_be_read_is_told_and_not_taken_for_unchanged(scene: Scene) -> None:
+    wiki = Wiki()
+    ledger = follows_the_wiki(scene, wiki)
+    scene.publish("4", wiki.says)
+    run = ledger.open_run(RUN, "Refund order 17")
+    accept(run)
+    run.suspend(reason="night")
+    scene.clock.tick(2 * 3600)
+
+    def down(source: str) -> Reading:
+        raise ConnectionError("the wiki is down")
+
+    ledger.sources.register("policy", down, check_every=3600, by="human:kim")
+    said = ledger.resume(RUN)
+    assert [one.kind for one in said.reasons] == ["source_unchecked"]
+    assert [one.ok for one in said.checked] == [False]
+    follows = follows_the_wiki(scene, wiki)
+    assert follows.resume(RUN).verdict is Verdict.CONTINUE

@@ -32,22 +32,30 @@ def scene_of(kind: str, folder: Path, lasts: float = 0) -> Scene:
     )
 
 
-def desk_of(kind: str, folder: Path, lasts: float = 0) -> Desk:
+_asked_by_a_process: set[str] = set()
+"""Scenarios that were, so that not each of their variants is."""
+
+
+def desk_of(kind: str, folder: Path, scenario: str, lasts: float = 0) -> Desk:
     """Return a desk in a scene of a kind."""
     scene = scene_of(kind, folder, lasts)
-    return AtCommandLine(scene) if kind == "commands" else AtLibrary(scene)
+    if kind != "commands":
+        return AtLibrary(scene)
+    in_process = scenario in _asked_by_a_process
+    _asked_by_a_process.add(scenario)
+    return AtCommandLine(scene, in_process=in_process)
 
 
 @pytest.fixture(params=KINDS)
 def begin(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Begin]:
     """Return a function that begins a scene; it is told how long that lasts."""
-    yield from _beginning(request.param, tmp_path)
+    yield from _beginning(request, tmp_path)
 
 
 @pytest.fixture(params=LASTING)
 def begin_lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Begin]:
     """Return the same where a program is a process of its own."""
-    yield from _beginning(request.param, tmp_path)
+    yield from _beginning(request, tmp_path)
 
 
 @pytest.fixture(params=KINDS[:3])
@@ -57,11 +65,11 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
         yield scene
 
 
-def _beginning(kind: str, folder: Path) -> Iterator[Begin]:
+def _beginning(request: pytest.FixtureRequest, folder: Path) -> Iterator[Begin]:
     with ExitStack() as opened:
 
         def begun(lasts: float = 0) -> Desk:
-            desk = desk_of(kind, folder, lasts)
+            desk = desk_of(request.param, folder, request.function.__name__, lasts)
             opened.callback(desk.scene.close)
             return desk
 

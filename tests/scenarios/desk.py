@@ -113,11 +113,14 @@ class AtLibrary(Desk):
 
 
 class AtCommandLine(Desk):
-    """The gate is first asked by a process of its own; from then on the same program is called here."""
+    """The gate is first asked by a process of its own; from then on the same program is called here.
 
-    def __init__(self, scene: Scene) -> None:
+    With `in_process` there is no such process: one for each scenario is enough.
+    """
+
+    def __init__(self, scene: Scene, *, in_process: bool = False) -> None:
         super().__init__(scene)
-        self._asked = False
+        self._asked = in_process
 
     def resume(self, run: str = RUN, *, actor: Actor = PROGRAM, **options: Any) -> Said:
         arguments = ["resume", run, "--actor", actor.id]

@@ -420,7 +420,7 @@ class RecordObservation(Command):
     report = True
 
     args: CanonicalJson | None = None
-    """The arguments it was asked with, so that it can be asked again."""
+    """The arguments it was asked with, as a JSON text, so that it can be asked again."""
     args_digest: Sha256 | None = None
     cost: Amounts | None = None
     fresh_for: Seconds | None = None

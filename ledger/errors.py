@@ -172,7 +172,7 @@ class StillOpen(Refused):
 
 
 class RunExists(Refused):
-    """A run of this id was opened before: join it with `Ledger.run`, or choose another id."""
+    """A run of this id was opened before: ask `Ledger.resume` whether it may go on, or choose another id."""
 
     code = "run_exists"
 

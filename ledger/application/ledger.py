@@ -104,10 +104,12 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
     ) -> Run:
         """Open a run; the call returns once that is durable.
 
-        Opening it again with equal content is a repeat as long as nothing followed.
+        Opened again with equal content, by the same actor in the same session, it is a repeat as long as
+        nothing followed.
 
         Raises:
-            RunExists: a run of this id was opened before: join it with `run`, or choose another id.
+            RunExists: a run of this id was opened before: ask with `resume` whether it may go on, or choose
+                another id.
             InvalidInput: an id or a field is malformed; `path` names it.
         """
         command = opening(
@@ -126,6 +128,9 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
 
     def run(self, run: str, *, actor: Actor | None = None, correlation: str | None = None) -> Run:
         """Return a handle on the present incarnation of a run. It joins the run and never resumes it.
+
+        It is for further handles of a program that is running, and for who has something to say to a run; a
+        program that was started again asks `resume`.
 
         Raises:
             RunNotFound: no such run; asking creates none.

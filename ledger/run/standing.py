@@ -21,10 +21,11 @@ from ledger.values import (
 
 
 class Alive(Value):
-    """The last sign of life of the run's program: a move, a message, an act, or the begin of an incarnation.
+    """The last sign of life of the run's program: a move, a message, an act, or what else it says itself.
 
-    What others say about the run (a person's revision, a report, a review) is none, nor is what comes in
-    while the run is stopped.
+    So is the begin of an incarnation, unless a person or a service without a session let the run go on for
+    its program to pick up. What others say about the run (a revision, a report, a review) is none, nor is
+    what comes in while the run is stopped.
     """
 
     at: Instant

@@ -21,7 +21,8 @@ CLEARED = """\
 *Cleared by* names the event. Who says it, and with which command, is in [commands](commands.md). A
 restart is cleared by a successor; a person may instead take the constraint out of the run
 (`constraint.withdraw`), or revise a goal so that it no longer rests on what was refuted. `upgrade` and
-`a person` are no events: the run cannot be read as it is."""
+`a person` are no events: the run cannot be read as it is. `closed` is what the pure gate says of a
+run that has ended; `Ledger.resume` raises `RunIsClosed`, which names the successor."""
 
 
 def gate_page() -> str:

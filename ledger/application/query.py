@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
+from ledger.events import Parent
 from ledger.run.contract import Contract
 from ledger.run.standing import Hold
 from ledger.values import Count, Id, Instant, Labels, Party, RunId, Value, Verdict
@@ -64,11 +65,15 @@ class RunSummary(Value):
     """Open."""
     opened_at: Instant
     owner: Party | None = None
+    parent: Parent | None = None
+    """The run that it succeeds, is a fork or a child of; None: it comes from none."""
     position: Count
     reasons: Count = 0
     """Of the verdict that holds it."""
     run: RunId
     status: str
+    successor: RunId | None = None
+    """The run that it was restarted as, which answers for what was open here."""
     suspended_cause: Id | None = None
     """Why it is suspended: `asked`, or the limit that it reached; None: it is not suspended."""
     thread: Id | None = None
@@ -93,10 +98,12 @@ class RunSummary(Value):
             obligations=len(contract.obligations),
             opened_at=contract.opened_at,
             owner=contract.owner,
+            parent=contract.parent,
             position=contract.position,
             reasons=0 if held is None else len(held.reasons),
             run=contract.run,
             status=contract.status,
+            successor=None if contract.closed is None else contract.closed.successor,
             suspended_cause=None if waits is None else waits.cause,
             thread=contract.thread,
             unsettled=len(contract.effects),

@@ -42,6 +42,7 @@ from ledger.values import (
     Limits,
     Party,
     Position,
+    Principal,
     RunId,
     Runtime,
     Sha256,
@@ -50,8 +51,10 @@ from ledger.values import (
 
 
 class GoalThen(Goal):
-    """The goal as it was put at one time, by whom and why."""
+    """The goal as it was put at one time, by whom and why. Of one as opened `by` is for whom: its owner."""
 
+    opened_by: Principal | None = None
+    """Who opened the run with it; None: it was revised to that."""
     run: RunId
     """The run that it was put to: this one, or one that it goes on from."""
 
@@ -231,10 +234,10 @@ def build(contract: Contract, told: Told, now: datetime) -> Brief:
         "dropped": told.dropped,
         "elsewhere": tuple(outside.elsewhere(known, contract, lease_now)),
         "failed": tuple(outside.failed(known)),
-        "goals": told.goals or (_view(GoalThen, contract.goal, run=contract.run),),
+        "goals": told.goals or (_view(GoalThen, contract.goal, opened_by=None, run=contract.run),),
         "grants": tuple(_grant(item, now) for item in contract.grants),
         "lineage": told.lineage,
-        "next": tuple(ways_out(contract, unsettled)),
+        "next": tuple(ways_out(contract, unsettled, _open_children(contract, told.lineage))),
         "now": now,
         "obligations": tuple(
             _view(ObligationNow, item, overdue=item.due is not None and item.due <= now)
@@ -247,6 +250,19 @@ def build(contract: Contract, told: Told, now: datetime) -> Brief:
     }
     fields = {name: own[name] if name in own else getattr(contract, name) for name in Brief.model_fields}
     return Brief.unchecked(fields)
+
+
+def _open_children(contract: Contract, lineage: tuple[Kin, ...]) -> Iterator[str]:
+    """Name the runs below this one that have not ended: children, theirs, and successors of these."""
+    below = {contract.run}
+    for kin in lineage:  # in the order in which they were opened, so each comes after its parent
+        parent = kin.parent
+        if parent is None or parent.run not in below or kin.run == contract.run:
+            continue
+        if parent.relation == "child" or (parent.relation == "successor" and parent.run != contract.run):
+            below.add(kin.run)
+            if kin.ended is None:
+                yield kin.run
 
 
 V = TypeVar("V", bound=Value)

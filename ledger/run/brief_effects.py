@@ -92,7 +92,7 @@ def failed(some: Sequence[FailedEffect], this: str) -> Iterator[str]:
     for item in some:
         told = (
             f"{write_time(item.at)}, {_where(item.run, this)}position {item.position}, "
-            f"attempt {item.attempt} of {item.max_attempts}, key {item.key}"
+            f"{_attempt(item)}, key {item.key}"
         )
         if item.outcome == "did_not_happen" and item.evidence is not None:
             told += f"; {item.evidence.method} found: {words(item.evidence.evidence)}"
@@ -100,6 +100,12 @@ def failed(some: Sequence[FailedEffect], this: str) -> Iterator[str]:
             told += f"; {name(item.error.type)}: {words(item.error.message)}"
         state = "EXHAUSTED" if item.exhausted else item.outcome.replace("_", " ")
         yield f"{_named(item)}: {state}{_args(item.args)}{note(told)}"
+
+
+def _attempt(item: FailedEffect) -> str:
+    """Count attempts; what did not happen may be tried again, also where it was the only one allowed."""
+    of = f" of {item.max_attempts}" if item.exhausted or item.attempt < item.max_attempts else ""
+    return f"attempt {item.attempt}{of}" + ("" if item.exhausted else ", it may be tried again")
 
 
 def _where(run: str, this: str) -> str:

@@ -124,17 +124,24 @@ def _reasons(brief: Brief) -> Iterator[str]:
 def _goal(brief: Brief) -> Iterator[str]:
     goal = brief.goal
     rests = f"; rests on {names(goal.rests_on)}" if goal.rests_on else ""
-    told = f"revision {goal.revision}{_by(goal.by)}, {_place(goal.at, goal.position)}{rests}"
+    put = _put(goal.revision, goal.by, brief.goals[-1].opened_by)
+    told = f"{put}, {_place(goal.at, goal.position)}{rests}"
     yield words(goal.text) + note(told)
+
+
+def _put(revision: int, by: str | None, opener: str | None) -> str:
+    """Say who put a goal: with the first one, who opened the run, and for whom."""
+    if opener is None:
+        return f"revision {revision}{_by(by)}"
+    return f"as opened by {name(opener)}" + ("" if by is None else f" for {name(by)}")
 
 
 def _goals(goals: Sequence[GoalThen]) -> Iterator[str]:
     if len(goals) < 2:
         return
     for goal in goals:
-        told = (
-            f"run {name(goal.run)}, revision {goal.revision}{_by(goal.by)}, {_place(goal.at, goal.position)}"
-        )
+        put = _put(goal.revision, goal.by, goal.opened_by)
+        told = f"run {name(goal.run)}, {put}, {_place(goal.at, goal.position)}"
         yield words(goal.text) + note(told + _because(goal.reason))
 
 
@@ -151,7 +158,8 @@ def _kin(kin: Kin, this: str) -> str:
     origin = ""
     if kin.parent is not None:
         origin = f", {kin.parent.relation} of {name(kin.parent.run)} from its position {kin.parent.position}"
-    ended = "" if kin.ended is None else f", ended as {kin.ended}"
+    going_on = "" if kin.run == this else ", has not ended"
+    ended = going_on if kin.ended is None else f", ended as {kin.ended}"
     after = "" if kin.successor is None else f", succeeded by {name(kin.successor)}"
     return f"{name(kin.run)}{here}{origin}{ended}{after}" + note(f"opened {write_time(kin.opened_at)}")
 
@@ -269,7 +277,7 @@ def _grant(item: GrantNow) -> str:
         told += f", on resume {item.on_resume}"
     if item.budget is not None:
         told += (
-            f"; budget {amounts(item.budget)}, spent {amounts(item.spent)}, "
+            f"; budget {amounts(item.budget)}, spent or passed on {amounts(item.spent)}, "
             f"reserved {amounts(item.reserved)}, left {amounts(item.left)}"
         )
     return f"[{name(item.id)}] {state}{name(item.principal)} may {names(item.scopes)}{note(told)}"

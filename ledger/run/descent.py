@@ -51,7 +51,8 @@ def descent_of(records: Iterable[Record]) -> Descent | None:
             goals.append(_goal(record, event.text, event.by, event.reason, event.rests_on, len(goals) + 1))
         elif isinstance(event, RunOpened):
             kin = Kin(opened_at=record.at, parent=event.parent, run=record.run)
-            goals.append(_goal(record, event.goal, event.owner, None, event.rests_on, 1))
+            first = _goal(record, event.goal, event.owner, None, event.rests_on, 1)
+            goals.append(first.with_fields({"opened_by": record.actor.id}))
             if event.parent is not None:
                 beside.setdefault(event.parent.run)
         elif isinstance(event, RunRestarted):
@@ -74,6 +75,7 @@ def _goal(
     fields = {
         "at": record.at,
         "by": by,
+        "opened_by": None,
         "position": record.position,
         "reason": reason,
         "rests_on": rests_on,

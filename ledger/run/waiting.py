@@ -25,7 +25,12 @@ class Waiting(Value):
 
 
 def waiting(contract: Contract, now: datetime) -> Iterator[Waiting]:
-    """Name what a run waits for: what its cursor says, unanswered approvals, and what its children owe."""
+    """Name what a run waits for: what its cursor says, unanswered approvals, and what its children owe.
+
+    One that has ended waits for nothing: its children go on, and it hears of none.
+    """
+    if contract.closed is not None:
+        return
     cursor = contract.cursor
     asked = dict.fromkeys(() if cursor is None else cursor.waits_for)
     for approval in contract.approvals:

@@ -5,7 +5,7 @@ It speaks of commands of the ledger. How one of them is typed or sent, an adapte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ledger.events import Reason
@@ -64,14 +64,23 @@ class WayOut(Value):
     why: Text
 
 
-def ways_out(contract: Contract, unsettled: Sequence[OpenEffect]) -> Iterator[WayOut]:
-    """Name what leads on, in the order in which it is best done."""
+def ways_out(
+    contract: Contract, unsettled: Sequence[OpenEffect], children: Iterable[str] = ()
+) -> Iterator[WayOut]:
+    """Name what leads on, in the order in which it is best done.
+
+    `children` have not ended: where their parent has, each goes on, or is to be ended, by itself.
+    """
     successor = None if contract.closed is None else contract.closed.successor
     if successor is not None:
         yield _way(None, successor, "this run was restarted: its successor answers for all of it")
         return
     yield from _settling(contract.run, unsettled)
     if contract.closed is not None:
+        for child in children:
+            yield _way(
+                "run.close", child, "its parent has ended, and it has not: it goes on until it is ended, too"
+            )
         return
     if contract.fork_of is not None:
         yield _way(None, contract.fork_of, "this run is a fork and performs nothing: see its origin")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from ledger import events as e
 from ledger.run import brief_effects
 from ledger.run.amounts import take
-from ledger.run.brief import Brief
+from ledger.run.brief import Brief, Kin, build
 from ledger.run.contract import Contract
 from ledger.testing import START, History, given
-from ledger.values import ErrorSaid, Recovery, write_time
+from ledger.values import Ending, ErrorSaid, Recovery, write_time
 from tests.run import examples as x
-from tests.run.briefed import FULL, LATER, as_json, brief_of
+from tests.run.briefed import FULL, LATER, as_json, brief_of, told
 from tests.run.histories import decided, histories
 from tests.strategies import ANY
 
@@ -133,7 +133,34 @@ def test_it_says_how_the_goal_came_to_be_what_it_is() -> None:
         "customer asked",
         2,
     )
-    assert second.model_dump(exclude={"run"}) == FULL.contract.goal.model_dump()
+    assert second.model_dump(exclude={"opened_by", "run"}) == FULL.contract.goal.model_dump()
+    assert (first.opened_by, second.opened_by) == ("service:test", None), "its owner put no word of it"
+
+
+def test_a_run_that_has_ended_waits_for_nobody_and_names_its_children_that_go_on() -> None:
+    ended = e.RunClosed(outcome=Ending.CANCELLED, obligations=("child", "tell"), reason="no")
+    history = given(*(record.event for record in FULL.records if record.name != "run.closed"), ended)
+    lineage = (
+        *told(history).lineage,
+        _kin("child", "child", "run-1", ended=Ending.FAILED, successor="again"),
+        _kin("again", "successor", "child"),
+        _kin("again/deep", "child", "again"),
+        _kin("done", "child", "run-1", ended=Ending.COMPLETED),
+        _kin("what-if", "fork", "run-1"),
+    )
+    brief = build(history.contract, told(history)._replace(lineage=lineage), history.now)
+    assert brief.waiting == ()
+    assert [(way.command, way.run) for way in brief.next if way.command == "run.close"] == [
+        ("run.close", "again"),
+        ("run.close", "again/deep"),
+    ]
+    assert "\n- again, successor of child from its position 1, has not ended\n" in brief.to_markdown()
+    assert "\n- run-1 (this run), ended as cancelled\n" in brief.to_markdown()
+
+
+def _kin(run: str, relation: str, of: str, **more: Any) -> Kin:
+    parent = e.Parent.model_validate({"position": 1, "relation": relation, "root": "run-1", "run": of})
+    return Kin(opened_at=START, parent=parent, run=run, **more)
 
 
 def test_it_marks_claims_and_what_is_not_in_force() -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.saying import given_where
 
 HELP = """Show what is in force in a run, now or earlier.
 
@@ -42,12 +43,16 @@ def contract(
     from ledger.adapters.cli.contract_view import show
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.ways_out import telling
     from ledger.stores.stamps import system_clock
 
     asked = None if at is None else moment(at)
     screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    settings = settings_of(context, url=ledger, tenant=tenant)
+    with open_for_reading(settings) as opened:
         found = opened.contract(run, at=asked)
+        opener = next(iter(opened.log(run, upto=1))).actor.id
+    where = given_where(settings, context, ledger, tenant)
     # What only time changes (overdue, lapsed) is judged by the moment that was asked about.
     now = asked if isinstance(asked, datetime) else system_clock() if asked is None else found.at
     if prompt:
@@ -59,7 +64,10 @@ def contract(
     elif as_json:
         screen.document({"status": found.status, **found.model_dump(mode="json", exclude_none=True)})
     else:
-        show(found, now, screen)
+        show(found, now, screen, opener=opener)
+        if found.held is not None and found.closed is None and asked is None:
+            screen.title("What clears that, and whether it may go on")
+            screen.command(telling(run, where), indent=2)
 
 
 def moment(at: str, option: str = "--at") -> int | datetime:

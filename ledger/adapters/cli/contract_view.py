@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import groupby
 
 from ledger.adapters.cli.screen import Screen
+from ledger.adapters.cli.visible import one_line
 from ledger.adapters.cli.words import counted, quoted, shortened, source_words, when
 from ledger.run.contract import Constraint, Contract, Effect, Grant, Observation
 
@@ -14,8 +15,8 @@ Entry = tuple[str, str]
 """What stands out, and where it comes from."""
 
 
-def show(contract: Contract, now: datetime, screen: Screen) -> None:
-    """Write a contract; `now` judges what is overdue, lapsed, stale or not yet valid."""
+def show(contract: Contract, now: datetime, screen: Screen, *, opener: str) -> None:
+    """Write a contract; `now` judges what is overdue, lapsed, stale or not yet valid; `opener` opened it."""
     screen.line(
         f"Run {quoted(contract.run)} at position {contract.position}: {contract.status}, "
         f"incarnation {contract.incarnation}",
@@ -23,7 +24,8 @@ def show(contract: Contract, now: datetime, screen: Screen) -> None:
     )
     for line in _about(contract):
         screen.entry(line, indent=2, hang=2)
-    _section(screen, _goal_title(contract), _goal(contract))
+    _section(screen, "What holds it", _reasons(contract))
+    _section(screen, _goal_title(contract), _goal(contract, opener))
     _section(screen, "Constraints", _constraints(contract.constraints, now, screen.is_terminal))
     _section(screen, "Plan", _plan(contract))
     _section(screen, "Owed", _owed(contract, now))
@@ -60,6 +62,7 @@ def _about(contract: Contract) -> Iterator[str]:
             ("labels", " ".join(f"{key}={quoted(value)}" for key, value in (contract.labels or {}).items())),
             ("predecessor", contract.predecessor and quoted(contract.predecessor)),
             ("fork of", contract.fork_of and quoted(contract.fork_of)),
+            ("child of", _child_of(contract)),
         )
         if value
     ]
@@ -73,18 +76,35 @@ def _about(contract: Contract) -> Iterator[str]:
     if contract.closed is not None:
         ended = contract.closed
         why = f": {ended.reason}" if ended.reason else ""
-        yield f"closed as {ended.outcome} at position {ended.position}{why}"
+        after = "" if ended.successor is None else f"; {quoted(ended.successor)} succeeds it"
+        yield f"closed as {ended.outcome} at position {ended.position}{why}{after}"
     yield f"terms {contract.terms.digest[:15]}.. last changed at position {contract.terms.position}"
+
+
+def _child_of(contract: Contract) -> str | None:
+    parent = contract.parent
+    return None if parent is None or parent.relation != "child" else quoted(parent.run)
+
+
+def _reasons(contract: Contract) -> Iterator[Entry]:
+    for one in () if contract.held is None or contract.closed is not None else contract.held.reasons:
+        since = "" if one.since is None else f"since {when(one.since)}, "
+        where = "" if one.position is None else f", position {one.position}"
+        yield (
+            f"{quoted(one.kind)}: {one_line(one.what)}",
+            f"{since}cleared by {quoted(one.cleared_by)}{where}",
+        )
 
 
 def _goal_title(contract: Contract) -> str:
     return "Goal" if contract.goal.revision == 1 else f"Goal, revision {contract.goal.revision}"
 
 
-def _goal(contract: Contract) -> Iterator[Entry]:
+def _goal(contract: Contract, opener: str) -> Iterator[Entry]:
     goal = contract.goal
     if goal.revision == 1:
-        yield goal.text, f"as opened, {_place(goal.at, goal.position)}"
+        whose = "" if contract.owner is None else f" for {quoted(contract.owner)}"
+        yield goal.text, f"as opened by {quoted(opener)}{whose}, {_place(goal.at, goal.position)}"
         return
     why = f": {goal.reason}" if goal.reason else ""
     yield goal.text, f"revised by {quoted(goal.by or '')}, {_place(goal.at, goal.position)}{why}"
@@ -174,15 +194,16 @@ def _grant(item: Grant, now: datetime) -> Entry:
     until = ""
     if item.expires_at is not None:
         until = f", {'LAPSED' if item.expires_at <= now else 'until'} {when(item.expires_at)}"
+    session = "" if item.session is None else f", for session {quoted(item.session)}"
     budget = ""
     if item.budget is not None:
         amounts = (
             f"{(item.spent or {}).get(unit, 0)} of {amount} {unit}" for unit, amount in item.budget.items()
         )
-        budget = f", spent {', '.join(amounts)}"
+        budget = f", spent or passed on {', '.join(amounts)}"
     return (
         f"{quoted(item.id)}: {quoted(item.principal)} may {', '.join(map(quoted, item.scopes))}",
-        f"granted by {quoted(item.granted_by)}{budget}{until}; {_place(item.at, item.position)}",
+        f"granted by {quoted(item.granted_by)}{session}{budget}{until}; {_place(item.at, item.position)}",
     )
 
 

@@ -103,8 +103,14 @@ def _until(moment: datetime | None) -> str:
 
 
 def last_known(known: EffectHistory, most: int | None) -> str:
-    """Say what was found out last, or what its worker said since."""
-    return next((words for _, words in _said(known, most)), "")
+    """Say what was found out last, or its worker said since; nothing where a later attempt settled it."""
+    return "" if _is_outdated(known) else next((words for _, words in _said(known, most)), "")
+
+
+def _is_outdated(known: EffectHistory) -> bool:
+    """Tell whether it succeeded after all that was found out, or said to be wrong, of earlier attempts."""
+    found = max((one.attempt for one in known.findings), default=0)
+    return known.status == "succeeded" and known.attempt > found
 
 
 def _said(known: EffectHistory, most: int | None) -> Iterator[tuple[str, str]]:
@@ -226,6 +232,6 @@ def _lines(one: Unsettled, now: datetime, *, brief: bool) -> Iterator[str]:
     if known.cost is not None:
         yield "cost " + ", ".join(f"{amount} {quoted(unit)}" for unit, amount in known.cost.items())
     for number, (earlier, words) in enumerate(_said(known, most)):
-        yield f"{earlier if number else 'last known'}: {words}"
+        yield f"{earlier if number or _is_outdated(known) else 'last known'}: {words}"
     how = find_out(one, now)
     yield f"recovery {known.recovery.value}" + ("" if how is None else f": {how}")

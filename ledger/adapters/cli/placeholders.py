@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -16,12 +17,14 @@ WHO = "human:NAME"
 OPEN = frozenset(
     {
         "AMOUNT",
+        "FILE",
         "JSON",
         "KEY",
         "KIND:NAME",
         "MODULE",
         "NAME",
         "NEW-ID",
+        "REVISION",
         "SCOPE",
         "SESSION",
         "TEXT",
@@ -36,7 +39,7 @@ OPEN = frozenset(
 ID and RUN are not among them: they stand for what is there already, and a run may be called so.
 """
 
-_BEHIND = re.compile(r"[^\s=]+=(?:AMOUNT|VALUE)")
+_BEHIND = re.compile(r"""[^\s=]+=(?:AMOUNT|VALUE)|\{"revision": "REVISION"\}""")
 
 
 def check_filled_in(context: typer.Context, before: Iterable[str | None] = ()) -> None:
@@ -64,8 +67,8 @@ def _open_places(context: typer.Context) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
+    if isinstance(value, str | Path):
+        yield str(value)
     elif isinstance(value, list | tuple):
         for one in value:
             yield from _texts(one)

@@ -26,8 +26,9 @@ last id of this one (with --json: `next`). A run whose record is not what was wr
 asked for, and the others are listed; the exit code is then 1. Sources are no runs: `sources list` names them.
 
 --held lists what the gate holds, with its verdict, how long, and for how many reasons (`resume RUN` tells
-them with their ways out); --quiet-for what is open and of whose program nothing was heard for so long. Both
-come oldest first, at most --limit of them. A SPAN is 90s, 15m, 2h, 3d, 1w.
+them with their ways out); --quiet-for what is open and of whose program nothing was heard for so long, as
+when it died. Both come oldest first, at most --limit of them. A SPAN is 90s, 15m, 2h, 3d, 1w. What a run that
+was restarted owed, its successor owes.
 
 \b
 Examples:
@@ -220,6 +221,10 @@ def _show(
     show_unread(screen, unread)
     if not page.runs and not unread:
         screen.note("no run matches" if filtered else "this tenant has no runs yet")
+        if order == "held_at":
+            screen.note(
+                "what is at work, or was until it died, is not held: intent-ledger runs --quiet-for 15m"
+            )
         return
     if screen.narrow:
         for run in page.runs:

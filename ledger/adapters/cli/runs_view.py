@@ -24,17 +24,25 @@ def status_words(run: RunSummary) -> str:
     return run.status
 
 
+def kin_words(run: RunSummary) -> list[str]:
+    """Say which run it comes from, and which one answers for it now."""
+    words = [] if run.parent is None else [f"{run.parent.relation} of {quoted(run.parent.run)}"]
+    return words if run.successor is None else [*words, f"restarted as {quoted(run.successor)}"]
+
+
 def entry(screen: Screen, run: RunSummary, now: datetime) -> None:
     """Write a run in a few lines."""
     parts = [status_words(run), counted(run.position, "event"), f"last {when(run.at)}"]
     if run.held_at is not None:
         parts.insert(1, f"for {_span(now - run.held_at)}, {counted(run.reasons, 'reason')}")
     elif run.status == "open":
-        parts.append(f"quiet for {_span(now - run.alive_at)}")
-    if run.obligations:
+        quiet = _span(now - run.alive_at)
+        parts.append(f"quiet for {quiet}" if quiet[0].isdecimal() else f"last sign of life {quiet}")
+    if run.obligations and run.successor is None:
         parts.append(f"{run.obligations:,} owed")
-    if run.unsettled:
+    if run.unsettled and run.successor is None:
         parts.append(f"{run.unsettled:,} unsettled")
+    parts += kin_words(run)
     screen.entry(quoted(run.run), style="bold")
     screen.entry(", ".join(parts), indent=2, hang=2)
     screen.entry(one_line(run.goal, most=150), indent=2, hang=2, style="dim")
@@ -47,7 +55,8 @@ def table(
     order: Literal["alive_at", "held_at"] | None,
 ) -> None:
     """Write runs as a table: of those that are held, or quiet, since when."""
-    columns = [_RUN, *_OF[order], _OWED, _UNSETTLED, _GOAL]
+    kin = (_KIN,) if any(kin_words(run) for run in runs) else ()
+    columns = [_RUN, *_OF[order], _OWED, _UNSETTLED, *kin, _GOAL]
     screen.table(
         [Column(title, right=right) for title, right, _ in columns],
         [[cell(run, now) for _, _, cell in columns] for run in runs],
@@ -55,7 +64,12 @@ def table(
 
 
 def _span(span: timedelta) -> str:
-    return span_words(span)
+    return "AHEAD OF THE CLOCK" if span < timedelta(seconds=-1) else span_words(span)
+
+
+def _open(number: int, run: RunSummary) -> str:
+    """Count what is open; of a run that was restarted its successor counts it."""
+    return str(number) if number and run.successor is None else "-"
 
 
 def _held(run: RunSummary) -> datetime:
@@ -66,8 +80,9 @@ _RUN: tuple[str, bool, Cell] = ("RUN", False, lambda run, now: quoted(run.run))
 _STATUS: tuple[str, bool, Cell] = ("STATUS", False, lambda run, now: status_words(run))
 _EVENTS: tuple[str, bool, Cell] = ("EVENTS", True, lambda run, now: str(run.position))
 _LAST: tuple[str, bool, Cell] = ("LAST EVENT", False, lambda run, now: when(run.at))
-_OWED: tuple[str, bool, Cell] = ("OWED", True, lambda run, now: str(run.obligations or "-"))
-_UNSETTLED: tuple[str, bool, Cell] = ("UNSETTLED", True, lambda run, now: str(run.unsettled or "-"))
+_OWED: tuple[str, bool, Cell] = ("OWED", True, lambda run, now: _open(run.obligations, run))
+_UNSETTLED: tuple[str, bool, Cell] = ("UNSETTLED", True, lambda run, now: _open(run.unsettled, run))
+_KIN: tuple[str, bool, Cell] = ("LINEAGE", False, lambda run, now: ", ".join(kin_words(run)) or "-")
 _GOAL: tuple[str, bool, Cell] = ("GOAL", False, lambda run, now: one_line(run.goal, most=120))
 
 _OF: dict[str | None, tuple[tuple[str, bool, Cell], ...]] = {

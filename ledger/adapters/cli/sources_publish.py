@@ -12,6 +12,7 @@ import typer
 
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.placeholders import check_filled_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,6 +98,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option of the command
     from ledger.commands import PublishRevision
     from ledger.run.sources import SourceState
 
+    check_filled_in(context)
     # Looked at first: what is malformed must not leave an empty ledger behind.
     document = read_document(file)
     source_id(source)

@@ -114,6 +114,11 @@ def asking(run: str, actor: str, session: str | None, where: Iterable[str] = ())
     return Line("resume", (run,), ("--dry-run", *who)).write(tuple(where))
 
 
+def telling(run: str, where: Iterable[str] = ()) -> str:
+    """Return the command line that names every reason against a run, and records nothing."""
+    return Line("resume", (run,), ("--dry-run",)).write(tuple(where))
+
+
 def _stop(verb: str, run: str) -> Line:
     return Line(verb, (run,), ("--reason", "TEXT", "--by", WHO))
 
@@ -221,15 +226,22 @@ def _take_over(stop: Stop) -> Iterator[Line]:
     yield Line("resume", (stop.run,), ("--take-over", "--actor", WHO))
 
 
+def _read(stop: Stop) -> Iterator[Line]:
+    """Publish what the source says, then say in the run that it was read; its program does both by itself."""
+    source = stop.reason.what.partition(" was ")[0]
+    yield Line("sources publish", ("FILE",), ("--source", source, "--by", WHO))
+    value = '{"revision": "REVISION"}'
+    tool = f"source.{source.partition(':')[0]}"
+    about = ("--key", check_key(source), "--tool", tool, "--observed-at", "TIME", "--value", value)
+    yield Line("do observation.record", (stop.run,), about)
+
+
 def _observe(stop: Stop) -> Iterator[Line]:
     if stop.reason.kind in ("observation_stale", "observation_invalidated"):
         # What is in doubt would be recorded as resting on the same; a source has its reader elsewhere.
         yield Line("refresh", (stop.run,), ("--tools", "MODULE"))
     seen = stop.spoken_of
     key, tool = ("KEY", "TOOL") if seen is None else (seen.key, seen.tool)
-    if seen is None and stop.reason.kind == "source_unchecked":
-        source = stop.reason.what.partition(" was ")[0]
-        key, tool = check_key(source), f"source.{source.partition(':')[0]}"
     about = ("--key", key, "--tool", tool, "--observed-at", "TIME", "--value", "JSON")
     yield Line("do observation.record", (stop.run,), about)
 
@@ -300,7 +312,7 @@ WAYS: dict[str, Callable[[Stop], Iterator[Line]]] = {
     "observation_invalidated": _observe,
     "constraint_reworded": _accept,
     "source_revised": _acknowledge,
-    "source_unchecked": _observe,
+    "source_unchecked": _read,
     "runtime_changed": _adopt,
     "assumption_refuted": _plan,
     "assumption_in_doubt": _refute,
@@ -316,5 +328,6 @@ WORDS: dict[str, str] = {
     "chain_broken": "a person has to find out who altered the record",
     "approval_void": "the program asks for approval anew",
     "effect_executing": "its worker reports, or its lease ends",
+    "source_unchecked": "start the program, which reads it; else publish it, and record that it was read",
 }
 """What no command does."""

@@ -8,6 +8,8 @@ import pytest
 
 from ledger import open_ledger
 from tests.adapters.cli.conftest import Call
+from tests.adapters.cli.ledgers import KIM
+from tests.adapters.cli.stops import filled, make
 
 
 def test_shows_who_asserted_what_from_which_source_and_when(call: Call, good: Path) -> None:
@@ -30,7 +32,7 @@ def test_shows_everything_a_contract_holds(call: Call, good: Path) -> None:
         "to customer:17, due 2026-01-31 10:00:00Z OVERDUE",
         "in-stock: The item is in stock",
         "till-noon: agent:refunds may refund",
-        "spent 0 of 100.00 EUR, LAPSED 2026-01-31 12:00:00Z",
+        "spent or passed on 0 of 100.00 EUR, LAPSED 2026-01-31 12:00:00Z",
         "seen with get_order, STALE",
         "at refund, round 2; next tell",
     ):
@@ -100,3 +102,40 @@ def test_a_run_nobody_opened_could_not_be_shown(call: Call, good: Path, verb: st
 def test_a_time_before_the_run_could_not_be_shown(call: Call, good: Path) -> None:
     answer = call("contract", "refund-17", "--ledger", good, "--at", "2020-01-01T00:00:00Z")
     assert answer.code == 3
+
+
+def test_what_holds_a_run_is_shown_with_the_command_that_names_the_ways_out(
+    call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "stops.db"
+    stop = make(path, "authority_of_another_session")
+    call("resume", "r", *stop.ask, "--ledger", path)
+    out = call("contract", "r", "--ledger", path).out
+    assert (
+        "\nWhat holds it\n  authority_of_another_session: grant 'g' of agent:refunds is for session s-1"
+        in out
+    )
+    assert "cleared by authority.renewed, position 2\n" in out
+    assert "granted by human:kim, for session s-1; " in out
+    last = out.splitlines()[-1]
+    assert call(*filled(last.strip()), *stop.ask).out.count("asked only, nothing is recorded") == 1
+    assert "--dry-run" not in call("contract", "r", "--at", "3", "--ledger", path).out
+
+
+def test_a_goal_names_who_opened_the_run_and_for_whom(call: Call, good: Path) -> None:
+    assert (
+        "as opened by agent:refunds for human:kim, 2026-01-31"
+        in call("contract", "refund-17", "--at", "3", "--ledger", good).out
+    )
+    assert "as opened by human:kim, 2026-01-31" in call("contract", "other", "--ledger", good).out
+    brief = call("brief", "refund-17", "--at", "3", "--ledger", good).out
+    assert "(as opened by agent:refunds for human:kim, 2026-01-31" in brief
+
+
+def test_a_child_and_one_that_was_restarted_name_their_kin(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "kin.db"
+    with open_ledger(path, actor=KIM) as ledger:
+        ledger.open_run("p", "All").open_child("c", "A part")
+        ledger.restart("p", as_="p2", reason="anew", by="human:kim")
+    assert ", child of p\n" in call("contract", "c", "--ledger", path).out.replace("  child", ", child")
+    assert "at position 3: anew; p2 succeeds it\n" in call("contract", "p", "--ledger", path).out

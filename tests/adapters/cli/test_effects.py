@@ -262,6 +262,25 @@ def test_what_a_later_attempt_said_is_known_last(call: Call, acts: Path) -> None
     assert "  found out before: person by human:kim 2" in out
 
 
+def test_what_was_found_out_of_an_earlier_attempt_is_not_known_last(call: Call, acts: Path) -> None:
+    settling = ("--did-not", "--evidence", "not in the log", "--by", "human:kim")
+    call("settle", MAIL, *settling, "--ledger", acts)
+    assert "  last known: person by human:kim 2" in call("effect", MAIL, "--ledger", acts).out
+    assert "attempt 1, it may be tried again, key " in call("brief", "refund-17", "--ledger", acts).out
+    with open_ledger(acts) as ledger:
+        ledger.run("refund-17").perform("mail", {"to": "kim"}, dict)
+    out = call("effect", MAIL, "--ledger", acts).out
+    assert out.startswith("mail: succeeded since ")
+    assert "last known" not in out
+    assert "  found out before: person by human:kim 2" in out
+    (row,) = [
+        line
+        for line in call("effects", "refund-17", "--all", "--ledger", acts).out.splitlines()
+        if MAIL in line
+    ]
+    assert "not in the log" not in row
+
+
 def test_the_beginning_of_a_key_is_enough_while_it_is_unsettled(call: Call, acts: Path) -> None:
     for given in (MAIL[:8], MAIL[:12].upper(), f"{MAIL[:12]}.."):
         assert call("effect", given, "--ledger", acts, "--json").document["effect"]["key"] == MAIL

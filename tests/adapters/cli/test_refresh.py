@@ -13,7 +13,7 @@ from ledger.gateway.tools import tool
 from ledger.run.keys import check_key
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Call, Module
-from tests.adapters.cli.ledgers import AGENT
+from tests.adapters.cli.ledgers import AGENT, KIM
 
 TOOLS = """
 from ledger import tool
@@ -58,7 +58,7 @@ def rested(tmp_path: Path) -> Path:
         keys = [seen.key for seen in run.contract.observations]
         run.commit_plan([Step(name="pay", rests_on=tuple(f"observation:{key}" for key in keys))])
     with open_ledger(path, actor=AGENT) as ledger:
-        assert not ledger.resume("refund-17", idle_seconds=None)
+        assert not ledger.resume("refund-17", actor=KIM, idle_seconds=None)
     return path
 
 
@@ -79,7 +79,7 @@ def test_each_is_asked_anew_and_told_and_what_is_stale_still_decides_the_code(
     assert answer.err == "the shop is asked\nof 3 looked at, 1 must still not be relied on\n"
     with open_ledger(rested) as ledger:
         assert [record.name for record in ledger.log("refund-17")].count("observation.recorded") == 5
-        left = ledger.resume("refund-17", actor=AGENT, dry_run=True, idle_seconds=None)
+        left = ledger.resume("refund-17", actor=KIM, dry_run=True, idle_seconds=None)
         assert [one.kind for one in left.reasons] == ["observation_stale"]
 
 

@@ -12,7 +12,7 @@ from ledger import Limits, open_ledger
 from ledger.errors import RunIsHeld
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Alter, Call
-from tests.adapters.cli.ledgers import AGENT, RAISE_THE_LIMIT, respelt, ticking
+from tests.adapters.cli.ledgers import AGENT, KIM, RAISE_THE_LIMIT, respelt, ticking
 
 
 def ids(document: dict[str, list[dict[str, str]]]) -> list[str]:
@@ -92,7 +92,11 @@ def test_says_on_standard_error_that_there_is_more(call: Call, good: Path) -> No
 
 
 def test_says_that_nothing_matches(call: Call, good: Path) -> None:
-    assert call("runs", "--ledger", good, "--held").err == "no run matches\n"
+    assert call("runs", "--ledger", good, "--held").err == (
+        "no run matches\n"
+        "what is at work, or was until it died, is not held: intent-ledger runs --quiet-for 15m\n"
+    )
+    assert call("runs", "--ledger", good, "--owner", "human:nobody").err == "no run matches\n"
     assert call("runs", "--ledger", good, "--tenant", "x").err == "this tenant has no runs yet\n"
 
 
@@ -167,7 +171,7 @@ def watched(tmp_path: Path) -> Path:
         for name in ("older", "old"):
             ledger.run(name).assume("a", "so it is")
             ledger.run(name).refute("a", evidence="it is not")
-            ledger.resume(name, idle_seconds=None)
+            ledger.resume(name)
         spent = ledger.open_run("spent", "Walk", limits=Limits(steps=1))
         spent.move("one")
         with suppress(RunIsHeld):
@@ -244,3 +248,50 @@ def test_a_narrow_terminal_tells_how_long(watched: Path, arguments: tuple[str, .
     out = " ".join(at_terminal("runs", *arguments, "--ledger", watched, columns=60).out.split())
     assert ("held: restart, for " in out) is (arguments == ("--held",))
     assert ("quiet for " in out) is (arguments != ("--held",))
+
+
+# --- kin -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kin(tmp_path: Path) -> Path:
+    path = tmp_path / "kin.db"
+    with open_ledger(path, actor=KIM) as ledger:
+        run = ledger.open_run("p", "All")
+        run.promise("tell", "Tell him", owed_to="human:kim")
+        run.open_child("p/c", "A part")
+        ledger.fork("p", as_="what-if", at=2)
+        ledger.restart("p", as_="p2", reason="anew", by="human:kim")
+    return path
+
+
+def test_runs_name_what_they_come_from_and_what_answers_for_them(call: Call, kin: Path) -> None:
+    found = {run["run"]: run for run in call("runs", "--ledger", kin, "--json").document["runs"]}
+    assert (found["p"]["successor"], found["p"]["obligations"]) == ("p2", 2)
+    assert (found["p2"]["parent"]["relation"], found["p2"]["parent"]["run"]) == ("successor", "p")
+    header, *rows = call("runs", "--ledger", kin).out.splitlines()
+    assert "  LINEAGE" in header
+    at = header.index("LINEAGE"), header.index("GOAL")
+    assert [(row.split()[0], row.split()[5], row[slice(*at)].strip()) for row in rows] == [
+        ("p", "-", "restarted as p2"),
+        ("p/c", "-", "child of p"),
+        ("p2", "2", "successor of p"),
+        ("what-if", "-", "fork of p"),
+    ]
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_narrow_terminal_names_kin_too(kin: Path, columns: int) -> None:
+    out = " ".join(at_terminal("runs", "--ledger", kin, columns=columns).out.split())
+    for words in ("restarted as p2", "child of p", "successor of p", "fork of p"):
+        assert words in out
+    assert out.count(" owed") == 1
+
+
+def test_a_run_from_the_future_is_not_called_quiet(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "ahead.db"
+    with open_ledger(path, clock=ticking(datetime(2999, 1, 1, tzinfo=UTC))) as ledger:
+        ledger.open_run("r", "Goal")
+    out = at_terminal("runs", "--ledger", path).out
+    assert "last sign of life AHEAD OF THE CLOCK" in " ".join(out.split())
+    assert "quiet for" not in out

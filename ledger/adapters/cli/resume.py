@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 HELP = """Ask the gate whether a stopped run may go on, and let it.
 
-`continue` begins the next incarnation, which nobody runs yet: its program joins it with ledger.run. Any other
-verdict holds the run; every reason is told with what clears it, as a command line to be copied (alternatives
-one below the other, what only you know in capitals). A reason is judged anew each time: clear it and ask
-again.
+`continue` begins the next incarnation. A person or a service hands it over by that: nobody runs it yet, and
+its program picks it up with ledger.resume. Any other verdict holds the run; every reason is told with what
+clears it, as a command line to be copied (alternatives one below the other, what only you know in capitals).
+A reason is judged anew each time: clear it and ask again.
 
 --runtime says what would go on, field by field (model, prompt, tool_schema, …); it is compared with what ran.
 --take-over goes on although somebody is at work on the run; for people. --dry-run records nothing.

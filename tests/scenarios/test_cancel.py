@@ -64,7 +64,7 @@ def test_the_command_line_says_that_it_could_not_ask(begin_lasting: Begin) -> No
     scene.begin()
     scene.program(KIM).run(RUN).close("cancelled", reason="not wanted", by="human:kim")
     answer = command_line("resume", RUN, "--json", "--ledger", str(scene.place))
-    assert (answer.code, answer.error["code"]) == (3, "run_is_closed")
+    assert (answer.code, answer.error["code"]) == (4, "run_is_closed")
     answer = command_line("resume", "another", "--json", "--ledger", str(scene.place))
     assert (answer.code, answer.error["code"]) == (3, "run_not_found")
 

@@ -105,6 +105,35 @@ def test_who_else_starts_it_meanwhile_is_told_so_and_holds_nobody(desk: Desk, ca
     assert capsys.readouterr().out == "17 re_17\n"
 
 
+def test_a_worker_that_is_stopped_before_its_call_leaves_the_run(desk: Desk, capsys: Told) -> None:
+    enter = desk.program["enter"]
+
+    def stopped_meanwhile(*given: Any) -> Any:
+        run = enter(*given)
+        desk.kim().suspend(reason="night", by="human:kim")
+        return run
+
+    desk.program["enter"] = stopped_meanwhile
+    desk.work(ONE)
+    assert capsys.readouterr().out.startswith("left: ")
+    assert not desk.program["BANK"]
+    desk.program["enter"] = enter
+    desk.work(ONE)
+    assert capsys.readouterr().out == "17 re_17\n"
+
+
+def test_a_worker_whose_call_fails_tries_again_at_the_next_start(desk: Desk, capsys: Told) -> None:
+    def declined(order: int) -> None:
+        raise ValueError("declined")
+
+    desk.program["refund"] = replace(desk.refund, function=declined, definite_errors=(ValueError,))
+    desk.work(ONE)
+    assert capsys.readouterr().out.startswith("not done: ")
+    desk.program["refund"] = desk.refund
+    desk.work(ONE)
+    assert capsys.readouterr().out == "17 re_17\n"
+
+
 def test_a_worker_goes_on_with_the_successor_of_its_run(desk: Desk, capsys: Told) -> None:
     desk.killed(ONE)
     desk.now += timedelta(seconds=60)

@@ -20,7 +20,7 @@ from ledger.application.sources import SourceHandle
 from ledger.application.statements import Context
 from ledger.canonical import invalid
 from ledger.errors import Conflict, InvalidInput, Refused
-from ledger.run.checks import by_its_name, check_tool, is_due
+from ledger.run.checks import by_its_name, check_tool, is_due, last_check
 from ledger.run.claims import sources_of
 from ledger.run.contract import Contract
 from ledger.run.decision import is_agent
@@ -63,9 +63,21 @@ def check_sources(
     """
     found = read_sources(shared, due(shared, contract, force=force))
     for one in found:
-        if one.report is not None:
+        if one.report is not None and (force or is_news(contract, one)):
             do(one.report)
     return found
+
+
+def is_news(contract: Contract, checked: Checked) -> bool:
+    """Tell whether a run is told of a check: not again while it is stopped, where it says what it said then.
+
+    Else a run that is held would grow with each question. What is stale after some time is always told anew.
+    """
+    report, last = checked.report, last_check(contract, checked.source)
+    if report is None or last is None or report.fresh_for is not None or last.invalidated is not None:
+        return report is not None
+    told_since = contract.stopped is not None and last.position > contract.stopped.position
+    return not told_since or checked.changed or last.value != report.value
 
 
 def due(shared: Shared, contract: Contract, *, force: bool = False) -> list[str]:

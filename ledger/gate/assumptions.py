@@ -35,7 +35,9 @@ def _on_refuted(
     place = {"position": wrong.refuted.position, "since": wrong.refuted.at, "who": wrong.refuted.by}
     steps = [step.name for step in remaining if f"step:{step.name}" in resting]
     if "goal" in resting:
-        yield reason("goal_refuted", f"{said}, and the goal rests on it, with {names}", **place)  # type: ignore[arg-type]
+        others = _few([one for one in resting if one != "goal"])
+        what = f"{said}, and the goal rests on it" + (f", with {others}" if others else "")
+        yield reason("goal_refuted", what, **place)  # type: ignore[arg-type]
     if steps and none_left:
         all_of_it = "every remaining step rests on it"
         if len(steps) < len(remaining):

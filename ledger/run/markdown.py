@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Protocol
 
 from ledger.canonical import quote
@@ -40,12 +41,20 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+def moment(at: datetime) -> str:
+    """Write a time in UTC to the second, as people read it."""
+    return f"{at:%Y-%m-%d %H:%M:%S}Z"
+
+
+_BREAKS = {ord(char): f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"}
+"""What JSON leaves as it is in a string, and some readers take for the end of a line."""
+
 _PLAIN = re.compile(r"[^\s,()\[\]\"]+").fullmatch
 
 
 def name(text: str) -> str:
     """Write a name so that nothing in it can pass for words of ours: quoted, unless it is one plain word."""
-    return text if _PLAIN(text) else quote(text)
+    return text if _PLAIN(text) else quote(text).translate(_BREAKS)
 
 
 def names(some: Iterable[str]) -> str:

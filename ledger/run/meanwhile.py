@@ -89,7 +89,17 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
             False  # while it is stopped, the program says nothing: what comes from its session is news to it
         )
     # A person is nobody's program, though they may have opened the run.
-    return record.actor.kind != "human" and _is_by(contract.__dict__["alive"], record)
+    if record.actor.kind == "human":
+        return False
+    last = contract.__dict__["alive"]
+    return _is_by(last, record) or (_is_left_to_others(contract, last) and not hands_over(record.actor))
+
+
+def _is_left_to_others(contract: Contract, last: Alive | Record) -> bool:
+    """Tell whether no program has said anything yet, since who opened the run or let it go on is none."""
+    by = last.actor.id if isinstance(last, Record) else last.by
+    session = last.actor.session if isinstance(last, Record) else last.session
+    return contract.resumed_position > last.position or hands_over(Actor(by, session=session))
 
 
 def hands_over(actor: Actor) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger import Actor, Ledger, Published, Run, Source
+from ledger import Actor, Ledger, Published, Run, Source, Verdict
 from ledger.adapters.sources import file_reader
 from ledger.application.checking import Checked, check_every_of
 from ledger.application.edge import local_actor
@@ -404,3 +404,18 @@ def test_what_is_no_file_of_rules_is_told(ledger: Ledger, tmp_path: Path, name: 
 def test_a_path_without_a_place_for_the_name_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"put \{name\} where"):
         file_reader("policy.md")
+
+
+def test_a_held_run_does_not_grow_with_each_question(ledger: Ledger, run: Run, outside: Outside) -> None:
+    ledger.sources.register("policy", outside)
+    ledger.source(POLICY).withdraw("limit", reason="replaced", by="human:kim")
+    first, second = ledger.resume("r"), ledger.resume("r")
+    assert [one.ok for one in (*first.checked, *second.checked)] == [True, True]
+    stands_at = run.contract.position
+    for _ in range(3):
+        assert ledger.resume("r").verdict is Verdict.RESTART
+    assert run.contract.position == stands_at
+    outside.answer = Reading("5", {"ask": "Ask above 20 EUR"})
+    assert ledger.resume("r").checked[0].changed
+    names = [record.name for record in ledger.log("r", after=stands_at)]
+    assert names == ["observation.recorded", "run.resume_refused"]  # another revision is another reason

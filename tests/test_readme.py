@@ -88,6 +88,22 @@ def test_no_link_leads_nowhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name
+)
+def test_no_link_leads_to_a_heading_that_is_not_there(page: Path) -> None:
+    for target, place in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text()):
+        if "://" not in target:
+            there = page if not target else page.parent / target
+            heads = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
+            assert place in map(anchor, heads), f"{page.name} links to {target}#{place}"
+
+
+def anchor(head: str) -> str:
+    """Return how a heading is linked to."""
+    return re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-")
+
+
 def test_every_decision_is_listed() -> None:
     index = (ROOT / "docs/decisions/README.md").read_text()
     for page in (ROOT / "docs/decisions").glob("[0-9]*.md"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ledger.run.markdown import amounts, name, note, words
+from ledger.run.markdown import amounts, moment, name, note, words
 from ledger.run.outside import DoneEffect, ElsewhereEffect, FailedEffect, OpenEffect, Way
-from ledger.values import Payload, write_time
+from ledger.values import Payload
 
 SHOWN = 50
 """Acts that are done, of which the last so many are shown; a brief holds all of them."""
@@ -29,18 +29,18 @@ HOW: dict[Way, str] = {
 
 def unsettled(item: OpenEffect) -> str:
     """Write an act of which nobody knows whether it happened."""
-    told = f"since {write_time(item.since)}, attempt {item.attempt}, recovery {item.recovery}, key {item.key}"
+    told = f"since {moment(item.since)}, attempt {item.attempt}, recovery {item.recovery}, key {item.key}"
     if item.inherited_from is not None:
         told += f", inherited from {name(item.inherited_from)}"
     if item.worker is not None:
         told += f", worker {name(item.worker)}"
     told += f"; find out: {HOW[item.way]}"
     if item.way == "worker" and item.lease_until is not None:
-        told += f" until {write_time(item.lease_until)}"
+        told += f" until {moment(item.lease_until)}"
     if item.way == "send_again" and item.remembered_until is not None:
-        told += f", which it remembers until {write_time(item.remembered_until)}"
+        told += f", which it remembers until {moment(item.remembered_until)}"
     if item.ask_from is not None:
-        told += f"; what was sent may land until {write_time(item.ask_from)}"
+        told += f"; what was sent may land until {moment(item.ask_from)}"
     if item.external_ref is not None:
         told += f"; the outside calls it {name(item.external_ref)}"
     if item.error is not None:
@@ -54,13 +54,13 @@ def _evidence(item: OpenEffect) -> str:
     found = item.evidence
     assert found is not None
     by = "" if found.by is None else f" by {name(found.by)}"
-    return f"{found.method}{by} at {write_time(found.at)} found {found.found}: {words(found.evidence)}"
+    return f"{found.method}{by} at {moment(found.at)} found {found.found}: {words(found.evidence)}"
 
 
 def elsewhere(item: ElsewhereEffect) -> str:
     """Write an act that another run has to settle."""
     return f"{_named(item)}: {item.status}" + note(
-        f"run {name(item.run)}, since {write_time(item.at)}, key {item.key}"
+        f"run {name(item.run)}, since {moment(item.at)}, key {item.key}"
     )
 
 
@@ -75,7 +75,7 @@ def done(some: Sequence[DoneEffect], this: str) -> Iterator[str]:
 
 def _done(item: DoneEffect, this: str) -> str:
     ref = "" if item.external_ref is None else f", the outside calls it {name(item.external_ref)}"
-    told = f"{write_time(item.at)}, {_where(item.run, this)}position {item.position}, key {item.key}"
+    told = f"{moment(item.at)}, {_where(item.run, this)}position {item.position}, key {item.key}"
     if item.cost is not None:
         told += f", cost {amounts(item.cost)}"
     if not item.witnessed:
@@ -91,7 +91,7 @@ def failed(some: Sequence[FailedEffect], this: str) -> Iterator[str]:
     """Write what is known not to have happened."""
     for item in some:
         told = (
-            f"{write_time(item.at)}, {_where(item.run, this)}position {item.position}, "
+            f"{moment(item.at)}, {_where(item.run, this)}position {item.position}, "
             f"{_attempt(item)}, key {item.key}"
         )
         if item.outcome == "did_not_happen" and item.evidence is not None:

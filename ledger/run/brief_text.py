@@ -21,17 +21,16 @@ from ledger.run.brief import (
     ObservationNow,
 )
 from ledger.run.brief_effects import done, elsewhere, failed, unsettled
-from ledger.run.markdown import amounts, name, names, note, section, words
+from ledger.run.markdown import amounts, moment, name, names, note, section, words
 from ledger.run.waiting import Waiting
 from ledger.run.ways_out import WayOut
-from ledger.values import write_time
 
 
 def render(brief: Brief) -> str:
     """Write a brief, section by section."""
     lines = [
         f"# Takeover brief of run {name(brief.run)} at position {brief.position}",
-        f"Judged at {write_time(brief.now)}. The event at that position has the hash {brief.hash}.",
+        f"Judged at {moment(brief.now)}.",
         *section("Where it stands", _standing(brief)),
         *section("What holds it, and what clears that", _reasons(brief)),
         *section("Goal", _goal(brief)),
@@ -63,7 +62,7 @@ def render(brief: Brief) -> str:
 
 
 def _place(at: datetime, position: int) -> str:
-    return f"{write_time(at)}, position {position}"
+    return f"{moment(at)}, position {position}"
 
 
 def _by(party: str | None) -> str:
@@ -75,7 +74,7 @@ def _because(reason: str | None) -> str:
 
 
 def _standing(brief: Brief) -> Iterator[str]:
-    yield f"{brief.status}, incarnation {brief.incarnation} since {write_time(brief.resumed_at)}"
+    yield f"{brief.status}, incarnation {brief.incarnation} since {moment(brief.resumed_at)}"
     alive = brief.alive
     session = "" if alive.session is None else f", session {name(alive.session)}"
     yield f"last sign of life{_by(alive.by)}{session}" + note(_place(alive.at, alive.position))
@@ -98,6 +97,7 @@ def _standing(brief: Brief) -> Iterator[str]:
         yield "runtime " + (", ".join(f"{field} {name(value)}" for field, value in said) or "of no name")
     if brief.limits is not None:
         yield _limits(brief)
+    yield f"the event at position {brief.position} has the hash {brief.hash}"
 
 
 def _limits(brief: Brief) -> str:
@@ -114,7 +114,7 @@ def _reasons(brief: Brief) -> Iterator[str]:
         return
     yield f"the gate said {held.verdict}" + note(_place(held.at, held.position))
     for one in held.reasons:
-        since = "" if one.since is None else f", since {write_time(one.since)}"
+        since = "" if one.since is None else f", since {moment(one.since)}"
         where = "" if one.position is None else f", position {one.position}"
         who = "" if one.who is None else f", {name(one.who)}"
         told = f"cleared by {name(one.cleared_by)}{who}{since}{where}"
@@ -161,7 +161,7 @@ def _kin(kin: Kin, this: str) -> str:
     going_on = "" if kin.run == this else ", has not ended"
     ended = going_on if kin.ended is None else f", ended as {kin.ended}"
     after = "" if kin.successor is None else f", succeeded by {name(kin.successor)}"
-    return f"{name(kin.run)}{here}{origin}{ended}{after}" + note(f"opened {write_time(kin.opened_at)}")
+    return f"{name(kin.run)}{here}{origin}{ended}{after}" + note(f"opened {moment(kin.opened_at)}")
 
 
 def _meanwhile(brief: Brief) -> Iterator[str]:
@@ -181,7 +181,7 @@ def _not_in_force(brief: Brief) -> Iterator[str]:
 def _constraint(item: ConstraintNow) -> str:
     told = f"asserted by {name(item.asserted_by)}"
     if item.asserted_at is not None:
-        told += f" at {write_time(item.asserted_at)}"
+        told += f" at {moment(item.asserted_at)}"
     if item.source is not None:
         revision = f" revision {name(item.source.revision)}" if item.source.revision else ""
         told += f", {'naming' if item.claimed else 'from'} {name(item.source.stream)}{revision}"
@@ -189,9 +189,9 @@ def _constraint(item: ConstraintNow) -> str:
     if item.change is not None:
         told += f", {item.change} from position {item.supersedes}"
     if item.valid_from is not None:
-        told += f", valid from {write_time(item.valid_from)}"
+        told += f", valid from {moment(item.valid_from)}"
     if item.valid_until is not None:
-        told += f", valid until {write_time(item.valid_until)}"
+        told += f", valid until {moment(item.valid_until)}"
     if item.rule is not None:
         told += ", checked by a rule"
     state = {"expired": "EXPIRED: ", "in_force": "", "not_yet": "NOT YET: "}[item.validity]
@@ -202,13 +202,13 @@ def _plan(brief: Brief) -> Iterator[str]:
     plan = brief.plan
     if plan is None:
         return
+    told = f"{_place(plan.at, plan.position)}{_because(plan.reason)}"
+    yield f"revision {plan.revision}{_by(plan.by)}, of these steps" + note(told)
     for number, step in enumerate(plan.steps, 1):
-        tool = f" with {name(step.tool)}" if step.tool else ""
+        tool = f" with tool {name(step.tool)}" if step.tool else ""
         what = f": {words(step.description)}" if step.description else ""
         rests = note(f"rests on {names(step.rests_on)}") if step.rests_on else ""
-        yield f"{number}. {name(step.name)}{tool}{what}{rests}"
-    told = f"{_place(plan.at, plan.position)}{_because(plan.reason)}"
-    yield f"revision {plan.revision}{_by(plan.by)}" + note(told)
+        yield f"step {number}: {name(step.name)}{tool}{what}{rests}"
 
 
 def _cursor(brief: Brief) -> Iterator[str]:
@@ -226,7 +226,7 @@ def _cursor(brief: Brief) -> Iterator[str]:
 
 
 def _obligation(item: ObligationNow) -> str:
-    due = "" if item.due is None else f", due {write_time(item.due)}"
+    due = "" if item.due is None else f", due {moment(item.due)}"
     because = "" if item.because is None else f", because of {name(item.because)}"
     late = "OVERDUE: " if item.overdue else ""
     told = f"to {name(item.owed_to)}{due}{because}, {_place(item.at, item.position)}"
@@ -247,10 +247,10 @@ def _assumption(item: AssumptionNow) -> str:
 
 def _observation(item: ObservationNow) -> str:
     state = "stale" if item.stale_since is not None else "invalid"
-    seen = "nobody knows when" if item.observed_at is None else write_time(item.observed_at)
+    seen = "nobody knows when" if item.observed_at is None else moment(item.observed_at)
     told = f"seen {seen}, position {item.position}"
     if item.stale_since is not None and item.observed_at is not None:
-        told += f", stale since {write_time(item.stale_since)}"
+        told += f", stale since {moment(item.stale_since)}"
     told += f"; on it rest {names(item.resting)}" if item.resting else "; nothing rests on it"
     if item.invalidated is not None:
         told += f"; said to be wrong at position {item.invalidated_at}{_because(item.invalidated)}"
@@ -270,7 +270,7 @@ def _grant(item: GrantNow) -> str:
     state = "" if item.usable else "ENDED: " if item.lapsed else "USED UP: "
     told = f"granted by {name(item.granted_by)}, {_place(item.at, item.position)}"
     if item.expires_at is not None:
-        told += f", until {write_time(item.expires_at)}"
+        told += f", until {moment(item.expires_at)}"
     if item.session is not None:
         told += f", for session {name(item.session)}"
     if item.on_resume is not None:
@@ -289,7 +289,7 @@ def _approval(item: ApprovalNow) -> str:
         state = f"{item.answered.answer} by {name(item.answered.by)}"
     told = f"{_place(item.at, item.position)}, act {item.key}"
     if item.expires_at is not None:
-        told += f", until {write_time(item.expires_at)}"
+        told += f", until {moment(item.expires_at)}"
     question = f": {words(item.question)}" if item.question else ""
     return f"[{name(item.id)}] {state}{question}{note(told)}"
 
@@ -298,9 +298,9 @@ def _waiting(item: Waiting) -> str:
     who = "" if item.who is None else f" from {name(item.who)}"
     told = "the program stands there until then" if item.needed_by_cursor else "the program goes on meanwhile"
     if item.since is not None:
-        told += f", since {write_time(item.since)}"
+        told += f", since {moment(item.since)}"
     if item.until is not None:
-        told += f", until {write_time(item.until)}"
+        told += f", until {moment(item.until)}"
     if item.overdue:
         told += ", OVERDUE"
     return f"{name(item.ref)}{who}: {words(item.what)}{note(told)}"

@@ -30,12 +30,13 @@ def test_a_run_with_nothing_is_short() -> None:
     digest = given(x.opened()).contract.hash
     assert text == (
         "# Takeover brief of run run-1 at position 1\n"
-        f"Judged at 2026-01-01T00:00:00.000000Z. The event at that position has the hash {digest}.\n"
+        "Judged at 2026-01-01 00:00:00Z.\n"
         "\n## Where it stands\n"
-        "- open, incarnation 1 since 2026-01-01T00:00:00.000000Z\n"
-        "- last sign of life by service:test\n  (2026-01-01T00:00:00.000000Z, position 1)\n"
+        "- open, incarnation 1 since 2026-01-01 00:00:00Z\n"
+        "- last sign of life by service:test\n  (2026-01-01 00:00:00Z, position 1)\n"
+        f"- the event at position 1 has the hash {digest}\n"
         "\n## Goal\n- Refund order 17\n"
-        "  (as opened by service:test, 2026-01-01T00:00:00.000000Z, position 1)\n"
+        "  (as opened by service:test, 2026-01-01 00:00:00Z, position 1)\n"
         "\n## Next\n- run.resume for run run-1\n"
         "  (asks whether it may go on; while its program is alive, only who takes it over may)\n"
     )

@@ -69,5 +69,14 @@ def _show(screen: Screen, found: Brief) -> None:
     """Write the Markdown; a line to be copied is never wrapped."""
     lines = {f"- {line}" for way in found.next for line in way.command_lines}
     for line in found.to_markdown().removesuffix("\n").split("\n"):
-        write = screen.command if line in lines else screen.text
-        write(line)
+        if line in lines:
+            screen.command(line)
+        else:
+            text = line.lstrip(" ")
+            screen.entry(text, indent=len(line) - len(text), hang=_hang(text))
+
+
+def _hang(text: str) -> int:
+    """Tell how much deeper further lines of a line stand: below its text, where it begins with a mark."""
+    marks = {"## ": 3, "- ": 2, "(": 1}
+    return next((deep for mark, deep in marks.items() if text.startswith(mark)), 0)

@@ -150,7 +150,7 @@ def _plan(contract: Contract) -> Iterator[Entry]:
     if plan is None:
         return
     for number, step in enumerate(plan.steps, 1):
-        tool = f" with {quoted(step.tool)}" if step.tool else ""
+        tool = f" with tool {quoted(step.tool)}" if step.tool else ""
         rests = f"rests on {', '.join(map(quoted, step.rests_on))}" if step.rests_on else ""
         words = f": {step.description}" if step.description else ""
         yield f"{number}. {quoted(step.name)}{tool}{words}", rests

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, NamedTuple
 
@@ -27,12 +28,14 @@ class Field(NamedTuple):
     required: bool
     words: str
     """What may be given, for its help."""
+    is_time: bool = False
+    """It is a moment, written as text."""
 
     @property
     def metavar(self) -> str | None:
         """What stands for the value in the help."""
         return {
-            "text": "TEXT",
+            "text": "TIME" if self.is_time else "TEXT",
             "number": "N",
             "flag": None,
             "list": "TEXT",
@@ -60,7 +63,13 @@ def fields_of(command: str) -> tuple[Field, ...]:
     schema = _resolved(members[command]["properties"]["data"], definitions)
     required = set(schema.get("required", ()))
     found = [
-        Field(name, _shape(part, definitions), name in required, _words(name, part, definitions))
+        Field(
+            name,
+            _shape(part, definitions),
+            name in required,
+            _words(name, part, definitions),
+            _resolved(part, definitions).get("format") == "date-time",
+        )
         for name, part in schema["properties"].items()
     ]
     return tuple(sorted(found, key=lambda field: not field.required))
@@ -126,6 +135,8 @@ def value_of(field: Field, given: Any, *, option: str) -> Any:
     Raises:
         InvalidInput: it is no JSON, or no pair, where that is needed.
     """
+    if field.is_time:
+        return _time(given, option)
     if field.shape == "number":
         return int(given) if given.isascii() and given.removeprefix("-").isdigit() else given
     if field.shape == "json":
@@ -135,6 +146,20 @@ def value_of(field: Field, given: Any, *, option: str) -> Any:
     if field.shape == "object":
         return read_object(given, option=option)
     return given
+
+
+def _time(given: str, option: str) -> datetime:
+    """Read a moment in the words of a command line.
+
+    Raises:
+        InvalidInput: it is none, or nobody knows in which zone.
+    """
+    from ledger.values import utc
+
+    try:
+        return utc(datetime.fromisoformat(given))
+    except (ValueError, OverflowError):
+        raise invalid(option, f"{given!r:.60} is no time with a zone, as 2026-01-31T09:15:00Z") from None
 
 
 def read_object(given: Sequence[str], *, option: str) -> Mapping[str, Any]:

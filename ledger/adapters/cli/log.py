@@ -134,6 +134,8 @@ def _show(screen: Screen, record: Record, contents: dict[str, Any]) -> None:
         screen.line(f"{record.position:>5}  {when(record.at)}  {record.name}  {actor}  {words.line}")
         return
     screen.line(f"{record.position:>5}  {when(record.at)}  {record.name}  {actor}", style="bold")
-    for part in words:
+    for part in (words.headline, words.rest):
         if part:
             screen.entry(part, indent=7, hang=2)
+    for reason in words.reasons:
+        screen.entry(reason, indent=7, hang=3)

@@ -11,9 +11,13 @@ from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, T
 from ledger.adapters.cli.saying import RunArgument, given_where, refusals_in_words
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ledger.adapters.cli.resume_view import Answer
     from ledger.adapters.settings import Settings
     from ledger.application.ledger import Ledger
+    from ledger.application.resuming import Resumption
+    from ledger.application.runs import Run
     from ledger.values import Actor, Runtime, Verdict
 
 HELP = """Ask the gate whether a stopped run may go on, and let it.
@@ -101,10 +105,9 @@ def resume(  # noqa: PLR0913, PLR0917 - each is an option of the command
         asks = _asks(opened, settings, session)
         options = {**_patience(idle_seconds, live_seconds), "take_over": take_over, "dry_run": dry_run}
         found = opened.resume(run, actor=asks, runtime=told, **options)
-        now = _now(opened)
-    answer: Answer = resume_view.Answer(
-        run, found, asks, told, now, dry_run, given_where(settings, context, ledger, tenant)
-    )
+        now, leases = _now(opened), _leases(opened, found)
+    where = given_where(settings, context, ledger, tenant)
+    answer: Answer = resume_view.Answer(run, found, asks, told, now, dry_run, where, leases)
     if as_json:
         screen.document(resume_view.document(answer))
     else:
@@ -124,6 +127,14 @@ def _now(opened: Ledger) -> Any:
     from ledger.application.ledger import edge_of
 
     return edge_of(opened).now()
+
+
+def _leases(opened: Ledger, found: Resumption[Run]) -> dict[str, datetime]:
+    """Read until when workers hold what they execute, where that stands against going on."""
+    if found.contract is None or all(reason.kind != "effect_executing" for reason in found.reasons):
+        return {}
+    listed = opened.effects(found.contract.run)
+    return {one.effect.key: one.lease_until for one in listed if one.lease_until is not None}
 
 
 def _patience(idle: int | None, live: int | None) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ledger.adapters.cli.restart import nobody_runs
 from ledger.adapters.cli.screen import Screen
 from ledger.adapters.cli.spans import span_words
 from ledger.adapters.cli.visible import one_line
-from ledger.adapters.cli.ways_out import WORDS, Stop, ways_out
+from ledger.adapters.cli.ways_out import WORDS, Stop, effects_of, ways_out
 from ledger.adapters.cli.words import counted, quoted, when
 from ledger.application.resuming import Resumption
 from ledger.application.runs import Run
@@ -30,11 +31,22 @@ class Answer(NamedTuple):
     dry_run: bool
     where: Sequence[str]
     """Options that lead another command to the same ledger."""
+    leases: Mapping[str, datetime] = MappingProxyType({})
+    """Until when workers hold what they execute, by key, renewals included."""
 
     def ways_out(self, reason: Reason) -> list[str]:
         """Return the command lines that clear a reason."""
-        stop = Stop(self.run, reason, self.found.contract, self.actor, self.runtime)
-        return ways_out(stop, self.where)
+        return ways_out(self._stop(reason), self.where)
+
+    def until(self, reason: Reason) -> datetime | None:
+        """Return when the lease ends that a reason speaks of; None: it speaks of none."""
+        if reason.kind != "effect_executing":
+            return None
+        ends = (self.leases.get(effect.key) for effect in effects_of(self._stop(reason)))
+        return next((end for end in ends if end is not None), None)
+
+    def _stop(self, reason: Reason) -> Stop:
+        return Stop(self.run, reason, self.found.contract, self.actor, self.runtime)
 
 
 def document(answer: Answer) -> dict[str, Any]:
@@ -66,6 +78,8 @@ def _facts(answer: Answer, reason: Reason) -> dict[str, Any]:
     if reason.since is not None:
         facts["since"] = write_time(reason.since)
         facts["age_seconds"] = max(0, int((answer.now - reason.since).total_seconds()))
+    if (until := answer.until(reason)) is not None:
+        facts["until"] = write_time(until)
     if reason.who is not None:
         facts["who"] = reason.who
     if reason.position is not None:
@@ -80,10 +94,11 @@ def show(screen: Screen, answer: Answer) -> None:
         _show_going_on(screen, answer)
         return
     may = "cannot be read" if found.contract is None else "may not go on"
+    why = f", for {counted(len(found.reasons), 'reason')}"
+    if [reason.kind for reason in found.reasons] == ["still_running"]:
+        why = ": somebody else is at work on it"
     screen.line(
-        f"{found.verdict.upper()}: run {quoted(answer.run)} {may}, "
-        f"for {counted(len(found.reasons), 'reason')} ({_recorded(answer)})",
-        style="bold",
+        f"{found.verdict.upper()}: run {quoted(answer.run)} {may}{why} ({_recorded(answer)})", style="bold"
     )
     for number, reason in enumerate(found.reasons, 1):
         _show_reason(screen, answer, number, reason)
@@ -129,6 +144,8 @@ def _show_reason(screen: Screen, answer: Answer, number: int, reason: Reason) ->
     if about:
         screen.entry(", ".join(about), indent=3, hang=2, style="dim")
     words = WORDS.get(reason.kind, f"cleared by {reason.cleared_by}")
+    until = answer.until(reason)
+    words += "" if until is None else f", {when(until)} unless it is renewed"
     screen.entry(f"{words}:", indent=3, hang=2)
     for line in answer.ways_out(reason):
         screen.command(line, indent=3)

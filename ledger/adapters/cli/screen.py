@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -18,6 +19,15 @@ from ledger.adapters.cli.visible import lines_of, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+_GLUE = "\ue000"
+"""Stands for a blank at which no line ends; rich ends lines at every blank that there is."""
+_PAIR = re.compile(
+    r"(?<=\bposition) (?=\d)|(?<=\bpositions) (?=\d)|(?<=\battempt) (?=\d)|(?<=\brevision) (?=\S)"
+    r"|(?<=\bterms) (?=v)|(?<=\d\d\d\d-\d\d-\d\d) (?=\d\d:)"
+)
+"""A blank that keeps a number, or the time of a day, with what it is of."""
 
 
 class ReaderGone(Exception):
@@ -100,10 +110,11 @@ class Screen:
 
         console = self._rich()
         width = max(console.width - indent - hang - len(mark), 16)
-        for number, part in enumerate(Text(text, style).wrap(console, width, overflow="fold")):
-            part.rstrip()
+        glued = text if _GLUE in text else _PAIR.sub(_GLUE, text)
+        for number, part in enumerate(Text(glued, style).wrap(console, width, overflow="fold")):
+            told = part.plain.rstrip() if glued is text else part.plain.rstrip().replace(_GLUE, " ")
             lead = " " * indent + (" " * hang + mark if number else "")
-            console.print(Text.assemble(lead, part), soft_wrap=True)
+            console.print(Text.assemble(lead, (told, style)), soft_wrap=True)
 
     def quote(self, text: str, *, indent: int = 0) -> None:
         """Write a stored text of any number of lines.

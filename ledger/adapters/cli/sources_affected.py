@@ -90,15 +90,20 @@ def _facts(one: Reliance) -> dict[str, Any]:
 
 
 def _show(screen: Screen, found: Affected) -> None:
+    from itertools import groupby
+
     from ledger.adapters.cli.runs import show_unread
+    from ledger.adapters.cli.words import quoted
 
     show_unread(screen, found.unread)
     if not found.runs:
         if not found.unread:
             screen.note("no run relies on it")
     elif screen.narrow:
-        for one in found.runs:
-            _entry(screen, one)
+        for (run, status), some in groupby(found.runs, lambda one: (one.run, one.status)):
+            screen.entry(f"{quoted(run)} {status}", style="bold")
+            for one in some:
+                _entry(screen, one)
     else:
         _table(screen, found.runs)
 
@@ -115,9 +120,9 @@ def _table(screen: Screen, runs: Sequence[Reliance]) -> None:
                 quoted(one.run),
                 one.status,
                 quoted(one.constraint.id),
-                _accepted(one),
+                _accepted(one, brief=screen.is_terminal),
                 _now(one),
-                _since(one),
+                _since(one, brief=screen.is_terminal),
             )
             for one in runs
         ],
@@ -127,34 +132,34 @@ def _table(screen: Screen, runs: Sequence[Reliance]) -> None:
 def _entry(screen: Screen, one: Reliance) -> None:
     from ledger.adapters.cli.words import quoted
 
-    screen.entry(f"{quoted(one.run)} {one.status}", style="bold")
+    accepted = _accepted(one, brief=True)
     screen.entry(
-        f"{quoted(one.constraint.id)}, accepted at revision {_accepted(one)}: {_now(one)}", indent=2, hang=2
+        f"{quoted(one.constraint.id)}, accepted at revision {accepted}: {_now(one)}", indent=2, hang=2
     )
-    since = _since(one)
+    since = _since(one, brief=True)
     if since != "-":
-        screen.entry(since, indent=2, hang=2)
+        screen.entry(since, indent=4, hang=2)
 
 
-def _accepted(one: Reliance) -> str:
-    from ledger.adapters.cli.words import quoted
+def _accepted(one: Reliance, *, brief: bool) -> str:
+    from ledger.adapters.cli.words import revision_words
 
     assert one.constraint.source is not None
     revision = one.constraint.source.revision
-    return "-" if revision is None else quoted(revision)
+    return "-" if revision is None else revision_words(revision, brief=brief)
 
 
 def _now(one: Reliance) -> str:
     return f"{one.now}, seen" if one.now == "reworded" and one.looked else one.now
 
 
-def _since(one: Reliance) -> str:
+def _since(one: Reliance, *, brief: bool) -> str:
     """Say what the source says now, or who withdrew it, when and why."""
     from ledger.adapters.cli.sources_view import gone_words
-    from ledger.adapters.cli.words import quoted
+    from ledger.adapters.cli.words import quoted, revision_words
 
     if one.gone is not None:
         return gone_words(one.gone)
     if one.now == "reworded" and one.item is not None:
-        return f"revision {quoted(one.item.revision)}: {quoted(one.item.text)}"
+        return f"revision {revision_words(one.item.revision, brief=brief)}: {quoted(one.item.text)}"
     return "-"

@@ -198,15 +198,15 @@ def _wait(stop: Stop) -> Iterator[Line]:
 def _reconcile(stop: Stop) -> Iterator[Line]:
     if stop.reason.kind == "effect_unknown":
         yield _ask_outside(stop.run)
-    effects = _effects(stop)
+    effects = effects_of(stop)
     for effect in effects:
         yield from _settle(effect.key, stop.run)
     if not effects:
         yield Line("effects", (stop.run,), ("--unknown",))
 
 
-def _effects(stop: Stop) -> list[Effect]:
-    """Find the effect that is meant: by its place, and where it was inherited by the words."""
+def effects_of(stop: Stop) -> list[Effect]:
+    """Find the effect that a reason speaks of: by its place, and where it was inherited by the words."""
     if stop.contract is None:
         return []
     if stop.reason.position is not None:

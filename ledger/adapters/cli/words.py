@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ledger.values import Source
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_REVISION = re.compile(r"sha256-[0-9a-f]{12,64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _NAMES = ("role", "id", "tool", "key", "node")
 """Fields that say what an event is about; those that it has begin its line, two at most."""
@@ -32,11 +33,13 @@ class Words(NamedTuple):
     headline: str
     rest: str
     """The other fields, in the order of the record."""
+    reasons: tuple[str, ...] = ()
+    """Why it is so, where the gate said it: each of its own, from 1."""
 
     @property
     def line(self) -> str:
-        """Both on one line."""
-        return "; ".join(part for part in self if part)
+        """All of it on one line."""
+        return "; ".join(part for part in (self.headline, self.rest, *self.reasons) if part)
 
 
 def when(moment: datetime) -> str:
@@ -47,6 +50,12 @@ def when(moment: datetime) -> str:
 def counted(number: int, what: str) -> str:
     """Write a number with its noun: `1 event`, `2 events`."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def revision_words(revision: str, *, brief: bool) -> str:
+    """Name a revision; one that is a digest of a file is cut to what tells it apart."""
+    is_digest = brief and _REVISION.fullmatch(revision) is not None
+    return revision[:11] + ".." if is_digest else quoted(revision)
 
 
 def source_words(source: Source, *, brief: bool = False) -> str:
@@ -62,16 +71,30 @@ def event_words(event: Event, contents: Mapping[str, Any], *, brief: bool) -> Wo
 
     `contents` are JSON values by digest, for payloads that are blobs; `brief` cuts long texts and digests.
     """
+    said = event.model_dump(mode="json", exclude_defaults=True)
+    reasons = tuple(
+        f"{number}. {_reason(one, contents, brief)}" for number, one in enumerate(said.pop("reasons", ()), 1)
+    )
     fields = {
         name: one_line(value, _MOST if brief else None) if name in _JSON else _value(value, contents, brief)
-        for name, value in event.model_dump(mode="json", exclude_defaults=True).items()
+        for name, value in said.items()
     }
     names = [field for field in _NAMES if field in fields][:2]
     name = " ".join(fields.pop(field) for field in names)
     saying = next((fields.pop(field) for field in _SAYINGS if field in fields), "")
     headline = ": ".join(part for part in (name, saying) if part)
     rest = ", ".join(f"{field.replace('_', ' ')} {value}" for field, value in fields.items())
-    return Words(headline, rest)
+    return Words(headline, rest, reasons)
+
+
+def _reason(one: Mapping[str, Any], contents: Mapping[str, Any], brief: bool) -> str:
+    """Write a reason of the gate: what stands against going on, then what is known of it."""
+    known = [f"cleared by {_value(one['cleared_by'], contents, brief)}"]
+    for field, lead in (("since", "since "), ("who", "by "), ("position", "position ")):
+        if field in one:
+            known.append(lead + _value(one[field], contents, brief))
+    most = _MOST if brief else None
+    return f"{quoted(one['kind'])}: {one_line(one['what'], most)} ({', '.join(known)})"
 
 
 def value_words(value: Any) -> str:

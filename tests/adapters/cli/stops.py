@@ -212,6 +212,7 @@ def make(path: Path, kind: str) -> Stop:
 FILLED = {
     "AMOUNT": "10",
     "ID": "x",
+    "FILE": "policy.md",
     "JSON": '{"total": "64.90"}',
     "MODULE": "shop.py",
     "NAME": "look-up",
@@ -220,6 +221,7 @@ FILLED = {
     "TEXT": "seen with my own eyes",
     "TIME": "2999-01-01T00:00:00Z",
     "human:NAME": "human:kim",
+    '{"revision": "REVISION"}': '{"revision": "4"}',
 }
 """What stands in capitals in a way out, and what somebody could put there."""
 

@@ -46,10 +46,7 @@ def test_shows_all_that_somebody_must_know_as_markdown(call: Call, good: Path) -
         "Authority",
         "Next",
     ]
-    assert (
-        "- [tell] OVERDUE: Mail the customer\n  (to customer:17, due 2026-01-31T10:00:00.000000Z"
-        in answer.out
-    )
+    assert "- [tell] OVERDUE: Mail the customer\n  (to customer:17, due 2026-01-31 10:00:00Z" in answer.out
 
 
 def test_says_what_was_done_what_was_not_and_what_nobody_knows(call: Call, acts: Path) -> None:
@@ -91,7 +88,7 @@ def test_at_shows_it_as_it_stood(call: Call, good: Path) -> None:
     for at in ("1", "2026-01-31T09:00:01Z"):
         answer = call("brief", "refund-17", "--at", at, "--ledger", good)
         assert answer.out.startswith(
-            "# Takeover brief of run refund-17 at position 1\nJudged at 2026-01-31T09:00:01"
+            "# Takeover brief of run refund-17 at position 1\nJudged at 2026-01-31 09:00:01Z"
         )
         assert headings(answer.out) == ["Where it stands", "Goal", "Next"]
     answer = call("brief", "refund-17", "--at", "noon", "--ledger", good)
@@ -228,3 +225,14 @@ def test_no_stored_text_steers_a_terminal_or_passes_for_a_line_of_ours(call: Cal
     assert document["goal"]["text"] == HOSTILE
     shown = at_terminal("brief", HOSTILE_ID, "--ledger", hostile, columns=60)
     assert not any(steers(line) for line in shown.out.split("\n"))
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_at_a_terminal_further_lines_of_an_entry_stand_deeper(good: Path, columns: int) -> None:
+    out = at_terminal("brief", "refund-17", "--ledger", good, columns=columns).out
+    begins = ("# ", "## ", "- ", "  (", "    ", "  ", "Judged at ")
+    assert all(not line or line.startswith(begins) for line in out.splitlines())
+    commands = [line for line in out.splitlines() if line.startswith("- intent-ledger ")]
+    assert commands
+    assert all(len(line) <= columns for line in out.splitlines() if line not in commands)
+    assert "- step 2: refund\n" in out

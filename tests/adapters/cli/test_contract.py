@@ -28,7 +28,7 @@ def test_shows_everything_a_contract_holds(call: Call, good: Path) -> None:
     for words in (
         "Goal, revision 2",
         "revised by human:kim, 2026-01-31 09:00:07Z, position 7: customer asked",
-        "1. look-up with get_order",
+        "1. look-up with tool get_order",
         "to customer:17, due 2026-01-31 10:00:00Z OVERDUE",
         "in-stock: The item is in stock",
         "till-noon: agent:refunds may refund",

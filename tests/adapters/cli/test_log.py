@@ -12,6 +12,7 @@ from ledger.codec import reencode
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Alter, Call
 from tests.adapters.cli.ledgers import RAISE_THE_LIMIT
+from tests.adapters.cli.stops import make
 
 
 def test_shows_one_event_a_line(call: Call, good: Path) -> None:
@@ -97,3 +98,28 @@ def test_a_record_that_was_altered_is_bad_news(call: Call, good: Path, alter: Al
         assert answer.code == 1
         assert answer.error["code"] == "chain_broken"
         assert answer.error["data"]["position"] == 2
+
+
+@pytest.fixture
+def refused(call: Call, tmp_path: Path) -> Path:
+    path = tmp_path / "stops.db"
+    stop = make(path, "constraint_reworded")
+    assert call("resume", "r", *stop.ask, "--ledger", path).code == 10
+    return path
+
+
+def test_a_refusal_is_told_reason_by_reason(call: Call, refused: Path) -> None:
+    line = call("log", "r", "--ledger", refused).out.splitlines()[-1]
+    assert "  run.resume_refused  " in line
+    assert "; 1. constraint_reworded: policy:refunds has other words for 'limit-100'" in line
+    assert " (cleared by constraint.accepted, since 2020-01-31T09:" in line
+    assert "; 2. source_revised: " in line
+    assert "=" not in line
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_at_a_terminal_each_reason_begins_a_line(refused: Path, columns: int) -> None:
+    out = at_terminal("log", "r", "--ledger", refused, columns=columns).out
+    assert "\n       1. constraint_reworded: " in out
+    assert "\n       2. source_revised: " in out
+    assert all(len(line) <= columns for line in out.splitlines())

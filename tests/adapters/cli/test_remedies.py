@@ -130,6 +130,7 @@ def test_what_is_no_remedy_is_refused_on_a_stopped_run(say: Call) -> None:
     ("arguments", "path"),
     [
         (("cursor.move", "--node", "x", "--round", "many"), "round"),
+        (("obligation.open", "--id", "x", "--text", "y", "--owed-to", "human:kim", "--due", "noon"), "--due"),
         (("cursor.move", "--node", "x", "--retries", "{"), "--retries"),
         (("cursor.move", "--node", "x", "--branches", "x"), "--branches"),
         (("cursor.move", "--node", "x", "--budget-left", "EUR"), "--budget-left"),
@@ -146,6 +147,14 @@ def test_what_is_malformed_is_told_where(
     assert (answer.code, answer.error["data"]["path"]) == (64, path)
     with open_ledger(good) as ledger:
         assert ledger.contract("refund-17").position == 11
+
+
+@pytest.mark.parametrize("due", ["2026-01-31T09:00:00", "tomorrow", "0001-01-01T00:00+23:00"])
+def test_a_time_is_asked_for_in_the_words_of_the_command_line(say: Call, due: str) -> None:
+    said = ("obligation.open", "refund-17", "--id", "x", "--text", "y", "--owed-to", "human:kim")
+    answer = say("do", *said, "--due", due)
+    assert answer.err == f"intent-ledger: --due: {due!r} is no time with a zone, as 2026-01-31T09:15:00Z\n"
+    assert "--due TIME " in say("do", "obligation.open", "--help").out
 
 
 # --- short names -------------------------------------------------------------------------------------

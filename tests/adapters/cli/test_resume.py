@@ -112,6 +112,22 @@ def test_what_a_worker_holds_is_shown(call: Call, ask: Call, path: Path) -> None
     assert call(*filled(way), "--json").document["effects"][0]["status"] == "executing"
 
 
+def test_until_when_a_worker_holds_it_is_told(call: Call, ask: Call, path: Path) -> None:
+    make(path, "effect_executing")
+    (reason,) = ask().document["reasons"]
+    (effect,) = call("effects", "r", "--ledger", path, "--json").document["effects"]
+    assert reason["until"] == effect["lease_until"]
+    until = reason["until"][:19].replace("T", " ")
+    assert f"its lease ends, {until}Z unless it is renewed:\n" in call("resume", "r", "--ledger", path).out
+
+
+def test_where_somebody_is_at_work_the_heading_says_that(call: Call, path: Path) -> None:
+    make(path, "still_running")
+    assert call("resume", "r", "--ledger", path).out.startswith(
+        "RECONCILE: run r may not go on: somebody else is at work on it (told, and not recorded)\n"
+    )
+
+
 # --- the table of ways out ---------------------------------------------------------------------------
 
 

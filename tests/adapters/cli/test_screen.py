@@ -109,3 +109,27 @@ def test_a_character_the_stream_cannot_carry_is_escaped() -> None:
     screen.line("Zürich 日")
     screen.flush()
     assert raw.getvalue() == b"Z\\xfcrich \\u65e5\n"
+
+
+@pytest.mark.parametrize("columns", range(24, 60))
+def test_no_line_ends_between_a_position_and_its_number(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = Terminal()
+    text = "asserted by human:kim, 2026-01-31 09:00:02Z, position 12 of a run; these at positions 2 to 4"
+    Screen(out=out, err=io.StringIO()).entry(text, style="dim", hang=2)
+    written = unstyled(out.getvalue())
+    assert "position 12" in written
+    assert "positions 2" in written
+    assert "2026-01-31 09:00:02Z" in written
+    assert " ".join(written.split()) == text
+
+
+def test_a_text_that_holds_what_keeps_words_together_is_shown_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = Terminal()
+    Screen(out=out, err=io.StringIO()).entry("a \ue000 b at position 12")
+    assert unstyled(out.getvalue()) == "a \ue000 b at position 12\n"

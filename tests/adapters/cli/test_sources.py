@@ -265,9 +265,10 @@ def test_a_constraint_is_withdrawn_once(publish: Call, call: Call) -> None:
 def test_what_is_not_there_cannot_be_withdrawn(
     publish: Call, call: Call, source: str, id: str, code: str
 ) -> None:
+    exits = {"not_open": 4, "not_found": 3, "invalid_input": 64}
     publish()
     answer = call("sources", "withdraw", source, id, "--by", "human:kim", "--reason", "x", "--json")
-    assert (answer.code, answer.error["code"]) == (64 if code == "invalid_input" else 3, code)
+    assert (answer.code, answer.error["code"]) == (exits[code], code)
 
 
 # --- list, show, affected ------------------------------------------------------------------------------
@@ -344,6 +345,11 @@ def test_affected_runs_are_listed_with_what_became_of_what_they_accepted(
     assert first.endswith('revision 5: "At most 90 EUR"')
     assert second.endswith('by human:kim: "too long"')
     assert third.split()[:5] == ["c", "open", ASK, "4", "unchanged"]
+    with open_ledger("ledger.db") as ledger:
+        source = Source("policy", "refunds")
+        ledger.run("a").accept(ASK, "Ask a person above 50 EUR", source=source, asserted_by="human:kim")
+    narrow = at_terminal("sources", "affected", POLICY, columns=60).out
+    assert narrow.count("a open\n") == 1, "each run once, with all that it accepted below"
     narrow = at_terminal("sources", "affected", POLICY, LIMIT, columns=60).out
     assert narrow.startswith(f"a open\n  {LIMIT}, accepted at revision 4: reworded\n")
     assert call("sources", "affected", POLICY, "nothing").err == "no run relies on it\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +15,7 @@ import pytest
 from ledger import Actor, Ledger, Step, Tool, open_ledger, tool
 from ledger.errors import ContractChanged, NotForAgents, RunExists, RunIsHeld, Superseded
 from tests.conftest import ROOT
-from tests.test_readme import blocks, run
+from tests.test_readme import blocks, cli, run
 
 PAGE = (ROOT / "docs/how-to/resume.md").read_text("utf-8")
 WORKER, EXAMPLE = blocks(PAGE, "python")
@@ -164,6 +166,17 @@ def test_an_operator_lets_it_go_on_and_the_worker_picks_it_up(
         run.move("on")
     desk.work(OTHER)
     assert capsys.readouterr().out == "17 re_17\n"
+
+
+def test_the_commands_of_the_page_let_a_run_go_on_that_another_worker_left(tmp_path: Path) -> None:
+    with open_ledger(tmp_path / "refunds.db") as ledger:
+        gone = ledger.open_run("refund-17", "Refund order 17", actor=Actor("agent:refunds", session="gone"))
+        gone.move("begun")
+    assert run(WORKER, tmp_path).startswith("reconcile, still_running: ")
+    resuming, working = re.findall(r"^    ((?:intent-ledger|python) .*)$", PAGE, re.MULTILINE)
+    assert working == "python worker.py"
+    assert cli(*shlex.split(resuming)[1:], folder=tmp_path).returncode == 0
+    assert run(WORKER, tmp_path) == WORKED
 
 
 def test_a_take_over_of_a_worker_inside_of_its_call_holds_the_run_and_its_report_counts(desk: Desk) -> None:

@@ -88,6 +88,9 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
         return (
             False  # while it is stopped, the program says nothing: what comes from its session is news to it
         )
+    # A successor takes these over in the moment in which it is opened, and its program says none of them.
+    if contract.predecessor is not None and record.at == contract.opened_at:
+        return False
     # A person is nobody's program, though they may have opened the run.
     if record.actor.kind == "human":
         return False

@@ -69,6 +69,16 @@ def test_nobody_is_at_work_on_a_successor_before_its_program_begins() -> None:
     assert kinds(begun) == ["still_running"]
 
 
+def test_what_a_successor_is_opened_with_is_no_life_of_it_whoever_opens_it() -> None:
+    by_hand = Actor("service:login@host")
+    said = (x.accepted(), e.AssumptionMade(id="a", text="It is in stock"), x.granted(on_resume="continue"))
+    restart = c.RestartRun(as_run="run-2", by="human:kim", reason="it cannot go on")
+    heir = given(x.opened(), *said, actor=PROGRAM).by(by_hand).when(restart).after.other("run-2")
+    assert kinds(heir.by(PROGRAM)) == []
+    begun = heir.later(seconds=1).by(by_hand).also(e.AssumptionMade(id="b", text="It is red"))
+    assert kinds(begun.by(PROGRAM)) == ["still_running"]
+
+
 def test_however_long_a_run_counts_as_live_it_does_so_without_end() -> None:
     run = given(x.opened(), actor=PROGRAM).later(days=365_000).by(ANOTHER)
     assert kinds(run.asked(live_seconds=2**53 - 1, idle_seconds=None)) == ["still_running"]

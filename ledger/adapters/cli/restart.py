@@ -144,4 +144,4 @@ def _inherited(contract: Contract) -> Iterator[str]:
 
 def nobody_runs(run: str) -> str:
     """Say that a run may go on, and who has to go on with it."""
-    return f"nobody runs it yet: the program goes on with ledger.resume({run!r}), or joins it with ledger.run"
+    return f"nobody runs it yet: its program picks it up with ledger.resume({run!r})"

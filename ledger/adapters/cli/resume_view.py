@@ -17,6 +17,7 @@ from ledger.application.resuming import Resumption
 from ledger.application.runs import Run
 from ledger.events import Reason
 from ledger.gate import KINDS
+from ledger.run.meanwhile import hands_over
 from ledger.values import Actor, Runtime, write_time
 
 
@@ -127,7 +128,15 @@ def _show_going_on(screen: Screen, answer: Answer) -> None:
     )
     if found.message is not None:
         screen.quote(found.message, indent=2)
-    screen.note(nobody_runs(answer.run))
+    screen.note(_who_goes_on(answer))
+
+
+def _who_goes_on(answer: Answer) -> str:
+    actor = answer.actor
+    if hands_over(actor):
+        return nobody_runs(answer.run)
+    session = "" if actor.session is None else f", session {quoted(actor.session)},"
+    return f"{quoted(actor.id)}{session} goes on with it: its program picks it up as that"
 
 
 def _show_reason(screen: Screen, answer: Answer, number: int, reason: Reason) -> None:

@@ -166,11 +166,15 @@ def test_who_lets_it_go_on_is_told_that_nobody_runs_it_yet(call: Call, good: Pat
     answer = call("resume", "other", "--ledger", good)
     assert answer.code == 0
     assert answer.out.startswith("CONTINUE: run other goes on as incarnation 2 (recorded at position 3)\n")
-    assert answer.err == (
-        "nobody runs it yet: the program goes on with ledger.resume('other'), or joins it with ledger.run\n"
-    )
+    assert answer.err == ("nobody runs it yet: its program picks it up with ledger.resume('other')\n")
     with open_ledger(good) as ledger:
         assert ledger.run("other").move("next").position == 5
+
+
+def test_where_an_agent_goes_on_it_is_said_to_be_the_one(call: Call, good: Path) -> None:
+    answer = call("resume", "other", "--actor", "agent:x", "--actor-session", "s-9", "--ledger", good)
+    assert answer.code == 0
+    assert answer.err == "agent:x, session s-9, goes on with it: its program picks it up as that\n"
 
 
 def test_the_document_holds_what_the_resumed_agent_is_told(call: Call, good: Path) -> None:

@@ -110,7 +110,7 @@ def _limits(brief: Brief) -> str:
 
 def _reasons(brief: Brief) -> Iterator[str]:
     held = brief.held
-    if held is None:
+    if held is None or brief.closed is not None:
         return
     yield f"the gate said {held.verdict}" + note(_place(held.at, held.position))
     for one in held.reasons:

@@ -142,7 +142,11 @@ def _line(lead: str, value: object, screen: Screen) -> None:
     from ledger.adapters.cli.words import value_words
 
     # A text of several lines keeps them, as in `contract`; anything else is one line.
-    words = value if isinstance(value, str) and "\n" in value else value_words(value)
+    words = (
+        value
+        if isinstance(value, str) and "\n" in value
+        else value_words(value, brief_time=screen.is_terminal)
+    )
     screen.quote(f"{lead}{words}", indent=4)
 
 

@@ -30,6 +30,10 @@ class Field(NamedTuple):
     """What may be given, for its help."""
     is_time: bool = False
     """It is a moment, written as text."""
+    least: int | None = None
+    """Of a number, the smallest."""
+    choices: tuple[str, ...] = ()
+    """Of a text, all that may be given; none: any may."""
 
     @property
     def metavar(self) -> str | None:
@@ -69,6 +73,8 @@ def fields_of(command: str) -> tuple[Field, ...]:
             name in required,
             _words(name, part, definitions),
             _resolved(part, definitions).get("format") == "date-time",
+            _resolved(part, definitions).get("minimum"),
+            tuple(map(str, _resolved(part, definitions).get("enum", ()))),
         )
         for name, part in schema["properties"].items()
     ]
@@ -133,12 +139,14 @@ def value_of(field: Field, given: Any, *, option: str) -> Any:
     """Read what was typed.
 
     Raises:
-        InvalidInput: it is no JSON, or no pair, where that is needed.
+        InvalidInput: it is no JSON, pair, number, time or one of a choice, where that is needed.
     """
     if field.is_time:
         return _time(given, option)
     if field.shape == "number":
-        return int(given) if given.isascii() and given.removeprefix("-").isdigit() else given
+        return _number(field, given, option)
+    if field.choices and given not in field.choices:
+        raise invalid(option, f"{given!r:.60} is none of {', '.join(field.choices)}")
     if field.shape == "json":
         return {"json_text": canonical_text(load_text(given, path=option), path=option)}
     if field.shape == "objects":
@@ -146,6 +154,20 @@ def value_of(field: Field, given: Any, *, option: str) -> Any:
     if field.shape == "object":
         return read_object(given, option=option)
     return given
+
+
+def _number(field: Field, given: str, option: str) -> int:
+    """Read a whole number.
+
+    Raises:
+        InvalidInput: it is none, or less than there may be.
+    """
+    if not (given.isascii() and given.removeprefix("-").isdigit()):
+        raise invalid(option, f"{given!r:.60} is no whole number")
+    number = int(given)
+    if field.least is not None and number < field.least:
+        raise invalid(option, f"{number} is less than {field.least}")
+    return number
 
 
 def _time(given: str, option: str) -> datetime:

@@ -97,8 +97,10 @@ def _reason(one: Mapping[str, Any], contents: Mapping[str, Any], brief: bool) ->
     return f"{quoted(one['kind'])}: {one_line(one['what'], most)} ({', '.join(known)})"
 
 
-def value_words(value: Any) -> str:
-    """Put a JSON value into words, whole and on one line."""
+def value_words(value: Any, *, brief_time: bool = False) -> str:
+    """Put a JSON value into words, whole and on one line; a time to the second, if it is to be brief."""
+    if brief_time and isinstance(value, str) and _TIME.fullmatch(value):
+        return when(datetime.fromisoformat(value))
     return _value(value, {}, brief=False)
 
 

@@ -129,7 +129,7 @@ def test_what_is_no_remedy_is_refused_on_a_stopped_run(say: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "path"),
     [
-        (("cursor.move", "--node", "x", "--round", "many"), "round"),
+        (("cursor.move", "--node", "x", "--round", "many"), "--round"),
         (("obligation.open", "--id", "x", "--text", "y", "--owed-to", "human:kim", "--due", "noon"), "--due"),
         (("cursor.move", "--node", "x", "--retries", "{"), "--retries"),
         (("cursor.move", "--node", "x", "--branches", "x"), "--branches"),
@@ -147,6 +147,24 @@ def test_what_is_malformed_is_told_where(
     assert (answer.code, answer.error["data"]["path"]) == (64, path)
     with open_ledger(good) as ledger:
         assert ledger.contract("refund-17").position == 11
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("cursor.move", "--node", "x", "--round", "-1"), "--round: -1 is less than 0"),
+        (("cursor.move", "--node", "x", "--round", "1.5"), "--round: '1.5' is no whole number"),
+        (
+            ("message.record", "--id", "m", "--role", "boss", "--content", "1"),
+            "--role: 'boss' is none of assistant, ledger, system, tool, user",
+        ),
+    ],
+)
+def test_what_may_be_given_is_told_in_the_words_of_the_command_line(
+    say: Call, arguments: tuple[str, ...], words: str
+) -> None:
+    name, *rest = arguments
+    assert say("do", name, "refund-17", *rest).err == f"intent-ledger: {words}\n"
 
 
 @pytest.mark.parametrize("due", ["2026-01-31T09:00:00", "tomorrow", "0001-01-01T00:00+23:00"])

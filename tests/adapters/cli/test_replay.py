@@ -150,6 +150,10 @@ def test_ctrl_c_ends_it_with_one_line_and_leaves_the_call_in_flight(shop: Path) 
     file = chat(shop / "chats.jsonl", ("mail", {"to": "kim"}, "sent"), ("order", {"of": "tea"}, "done"))
     command = [str(PROGRAM), "replay", str(file), "--outside", "shop.py"]
     pipe, stop = subprocess.PIPE, environment(STOP="1")
+    # Tests that run in the background have Ctrl-C ignored, and so have the programs that they start.
+    heeded = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    heeded += "os.execv(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-c", heeded, *command]
     first = subprocess.Popen(command, cwd=shop, env=stop, stdout=pipe, stderr=pipe, text=True)
     until((shop / "stopped").exists, "the call is under way")
     first.send_signal(signal.SIGINT)

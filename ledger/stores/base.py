@@ -19,6 +19,7 @@ from ledger.errors import InvalidInput
 from ledger.record import ZERO_HASH, Row
 from ledger.stores.commit import Group
 from ledger.stores.leases import Lease, Leased
+from ledger.stores.read_models import Projected
 
 __all__ = [
     "ZERO_HASH",
@@ -275,7 +276,7 @@ class Maintained(Protocol):
         """Say what the store is, its schema version and its durability settings."""
 
 
-class FullStore(Store, Maintained, Leased, Protocol):
+class FullStore(Store, Maintained, Leased, Projected, Protocol):
     """A whole store, as the ledger uses it."""
 
     def close(self) -> None:

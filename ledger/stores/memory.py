@@ -28,6 +28,7 @@ from ledger.stores.base import (
 )
 from ledger.stores.commit import Group
 from ledger.stores.leases import checked, renewed
+from ledger.stores.memory_read_models import MemoryReadModels
 from ledger.stores.probe import NOTHING, Place, Stored, decide
 from ledger.stores.stamps import system_clock
 from ledger.stores.wakeup import Wakeup
@@ -45,6 +46,7 @@ class MemoryStore:
         self._tables = _Tables()
         self._wakeup = Wakeup(poll_seconds=60.0)
         self._closed = False
+        self._models = MemoryReadModels(self._events)
         forks.watch(self)
 
     def append(self, append: Append) -> Appended:
@@ -202,6 +204,9 @@ class MemoryStore:
         with self._open():
             return timedelta(0)
 
+    def read_models(self) -> MemoryReadModels:
+        return self._models
+
     def end(self, *, newest: bool = False) -> int:
         with self._open() as tables:
             return len(tables.events)
@@ -229,6 +234,11 @@ class MemoryStore:
         """Go on with what was there at the fork, without the threads that waited."""
         self._lock = Lock()
         self._wakeup = Wakeup(poll_seconds=60.0)
+
+    @contextmanager
+    def _events(self) -> Iterator[list[StoredRow]]:
+        with self._open() as tables:
+            yield tables.events
 
     @contextmanager
     def _open(self) -> Iterator[_Tables]:

@@ -34,6 +34,7 @@ from ledger.stores.leases import checked, renewed
 from ledger.stores.scripts import queries
 from ledger.stores.sqlite_errors import unavailable
 from ledger.stores.sqlite_file import Connect, SQLiteFile, connect
+from ledger.stores.sqlite_read_models import SQLiteReadModels
 from ledger.stores.sqlite_readers import Readers
 from ledger.stores.sqlite_schema import recognise
 from ledger.stores.sqlite_writer import Writer
@@ -247,6 +248,9 @@ class SQLiteStore:
 
     def lease_offset(self) -> timedelta:
         return self._readers.read(lambda connection: timedelta(0))
+
+    def read_models(self) -> SQLiteReadModels:
+        return SQLiteReadModels(self._writer, self._readers)
 
     def end(self, *, newest: bool = False) -> int:
         gid: int = self._readers.fetch(self._sql["end"])[0][0]

@@ -20,6 +20,7 @@ from ledger.adapters.cli import (
     importing,
     log,
     migrate,
+    project,
     reconcile,
     refresh,
     remedies,
@@ -52,6 +53,7 @@ Start here:
   intent-ledger resume RUN            may it go on, and what clears each reason why not
   intent-ledger effects               what nobody knows whether it happened
   intent-ledger verify --all          is the record what was written?
+  intent-ledger project run           tables to query, kept up to date
 
 With --json each command writes one JSON document, only `log` JSON Lines, one record a line. Errors go to
 standard error: one line, or with --json an object {code, message, data}.
@@ -107,6 +109,7 @@ def command() -> Any:
         "tools", help=tools.HELP, short_help="Say of each tool: may it be done again? how would we know?"
     )(tools.tools)
     sources.add_to(app)
+    project.add_to(app)
     app.command("replay", help=replay.HELP)(replay.replay)
     app.command("verify", help=verify.HELP)(verify.verify)
     app.command("schema", help=schema.HELP)(schema.schema)

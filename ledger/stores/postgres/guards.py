@@ -68,13 +68,14 @@ def expected(version: int, schema: str) -> Expected:
 
 def hiding(session: Session, queries: Mapping[str, str], version: int, schema: str) -> tuple[str, ...]:
     """List the policies that may keep rows from who reads: those of another kind than the migrations make."""
-    made = expected(version, schema).policies
+    # Tables of projections are no part of the record, and have policies of their own.
+    made, tables = expected(version, schema).policies, expected(version, schema).tables
     found = _policies_found(session.connection.execute(queries["policies"], (schema,)).fetchall(), schema)
     missing = [f"policy {name} is missing" for name in made if name not in found and _hides(made[name])]
     others = [
         f"policy {name} is not the ledger's"
         for name, policy in found.items()
-        if policy != made.get(name) and _hides(policy)
+        if policy != made.get(name) and _hides(policy) and policy.table in tables
     ]
     return tuple(sorted(missing + others))
 
@@ -142,7 +143,7 @@ def _policies(made: Expected, rows: Mapping[str, tuple[Any, ...]], schema: str) 
             yield f"policy {name}"
     for name in found.keys() - made.policies.keys():
         # One more policy may only take away what the others allow, or it opens what they do not.
-        if found[name].permissive:
+        if found[name].permissive and found[name].table in made.tables:
             yield f"policy {name}: not the ledger's"
 
 

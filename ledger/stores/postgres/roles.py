@@ -96,6 +96,16 @@ def grant(session: Session, schema: str, roles: Roles) -> None:
     # All at once: a name may look like a place.
     text = re.sub(r"\{(\w+)\}", lambda place: words[place[1]], script("postgres", "roles"))
     session.command(text.encode())
+    grant_read_models(session, schema, roles)
+
+
+def grant_read_models(session: Session, schema: str, roles: Roles) -> None:
+    """Let readers read what projections keep, and writers change it, in the transaction that is open."""
+    made = session.connection.execute(_READ_MODELS, (schema,)).fetchall()
+    reader, writer = (Identifier(name).as_string() for name in (roles.reader, roles.writer))
+    for (table,) in made:
+        session.command(f"GRANT SELECT ON {table} TO {reader}, {writer}".encode())
+        session.command(f"GRANT INSERT, UPDATE, DELETE ON {table} TO {writer}".encode())
 
 
 def established(session: Session, schema: str) -> Roles | None:
@@ -138,6 +148,12 @@ def _hand_over(session: Session, schema: str, owner: str) -> None:
 
 # What the owner may do he may do; once he is none any more, nothing of it shall be left to him.
 _OWN_RIGHTS = "DELETE FROM {schema}.members WHERE role = session_user::regrole AND tenant IS NULL"
+
+_READ_MODELS = """
+SELECT format('%I.%I', nspname, relname)
+FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+WHERE nspname = $1 AND relkind = 'r' AND starts_with(relname, 'projection_')
+"""
 
 _NOT_YET_HANDED_OVER = """
 SELECT kind, name

@@ -35,6 +35,7 @@ from ledger.stores.postgres.lanes import Lane, Lanes
 from ledger.stores.postgres.leases import Leases
 from ledger.stores.postgres.plans import check_size
 from ledger.stores.postgres.pool import Pool
+from ledger.stores.postgres.read_models import PostgresReadModels
 from ledger.stores.postgres.reads import Reads
 from ledger.stores.postgres.server import Connect, Origin, Server
 from ledger.stores.postgres.session import Session
@@ -248,6 +249,9 @@ class PostgresStore:
 
     def lease_offset(self) -> timedelta:
         return self._leases.offset()
+
+    def read_models(self) -> PostgresReadModels:
+        return PostgresReadModels(self._readers, self._side, self._server.schema, self._server.where)
 
     def end(self, *, newest: bool = False) -> int:
         if newest:

@@ -17,6 +17,9 @@ GRANT UPDATE (expires_at) ON {schema}.blobs TO {writer};
 -- A lease is extended by its worker, and forgotten by who settles the effect.
 GRANT UPDATE (until, progress), DELETE ON {schema}.leases TO {writer};
 
+-- A projection can be made again. Its own tables are granted as they are made.
+GRANT INSERT, UPDATE, DELETE ON {schema}.projections TO {writer};
+
 GRANT EXECUTE ON FUNCTION {schema}.epoch_is_behind() TO {writer}, {reader};
 GRANT EXECUTE ON FUNCTION {schema}.raise_epoch() TO {writer};
 

@@ -1,0 +1,114 @@
+"""Read models of the store that forgets."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+
+from ledger.stores.base import StoredRow
+from ledger.stores.read_model_sql import table_name
+from ledger.stores.read_models import Advance, Behind, Cursor, Key, Model, Reached, Row, fenced, may_take
+from ledger.stores.stamps import system_clock
+
+Place = tuple[str, str, int]
+
+
+class MemoryReadModels:
+    """See `ledger.stores.read_models.ReadModels`. `opened` lends the events under the store's lock."""
+
+    def __init__(self, opened: Callable[[], AbstractContextManager[list[StoredRow]]]) -> None:
+        self._opened = opened
+        self._cursors: dict[Place, Cursor] = {}
+        self._made: set[str] = set()
+        self._rows: defaultdict[tuple[str, str], dict[Key, Row]] = defaultdict(dict)
+
+    def missing(self, model: Model) -> list[str]:
+        with self._opened():
+            return [table.name for table in model.tables if table_name(model, table) not in self._made]
+
+    def create(self, model: Model) -> None:
+        with self._opened():
+            self._made |= {table_name(model, table) for table in model.tables}
+
+    def rows(self, tenant: str, model: Model, table: str, keys: Iterable[Key]) -> dict[Key, Row]:
+        with self._opened():
+            found = self._rows[tenant, table_name(model, model.table(table))]
+            return {key: found[key] for key in keys if key in found}
+
+    def page(
+        self, tenant: str, model: Model, table: str, *, after: Key | None = None, limit: int = 500
+    ) -> list[Row]:
+        with self._opened():
+            found = self._rows[tenant, table_name(model, model.table(table))]
+            # Of one type in each place, since no part of a key is missing.
+            keys = sorted(key for key in found if after is None or key > after)
+            return [found[key] for key in keys[:limit]]
+
+    def forget(self, tenant: str, model: Model) -> None:
+        with self._opened():
+            self._cursors.pop(_place(tenant, model), None)
+            for table in model.tables:
+                self._rows.pop((tenant, table_name(model, table)), None)
+
+    def cursors(self, tenant: str) -> list[Cursor]:
+        with self._opened():
+            return [self._cursors[place] for place in sorted(self._cursors) if place[0] == tenant]
+
+    def take(
+        self, tenant: str, model: Model, *, holder: str, seconds: float, now: datetime | None = None
+    ) -> Cursor | None:
+        with self._opened():
+            place = _place(tenant, model)
+            moment = system_clock() if now is None else now
+            found = self._cursors.get(place)
+            if found is None:
+                found = Cursor(*place, model.shape, Reached(), moment, None, None, 0)
+            elif not may_take(found, holder, moment):
+                return None
+            until = moment + timedelta(seconds=seconds)
+            taken = found._replace(holder=holder, until=until, fence=found.fence + 1)
+            self._cursors[place] = taken
+            return taken
+
+    def advance(self, tenant: str, model: Model, page: Advance, *, now: datetime | None = None) -> None:
+        with self._opened():
+            place = _place(tenant, model)
+            found = self._cursors.get(place)
+            if found is None or (found.fence, found.reached.gid) != (page.fence, page.before):
+                raise fenced(tenant, model)
+            moment = system_clock() if now is None else now
+            for name, changes in page.changes.items():
+                rows = self._rows[tenant, table_name(model, model.table(name))]
+                for key, row in changes.items():
+                    if row is None:
+                        rows.pop(key, None)
+                    else:
+                        rows[key] = row
+            until = moment + timedelta(seconds=page.lease_seconds)
+            self._cursors[place] = found._replace(reached=page.reached, updated_at=moment, until=until)
+
+    def release(self, tenant: str, model: Model, fence: int) -> None:
+        with self._opened():
+            place = _place(tenant, model)
+            found = self._cursors.get(place)
+            if found is not None and found.fence == fence:
+                self._cursors[place] = found._replace(holder=None, until=None)
+
+    def resume(self, tenant: str, model: Model) -> None:
+        with self._opened():
+            place = _place(tenant, model)
+            found = self._cursors.get(place)
+            if found is not None:
+                self._cursors[place] = found._replace(reached=found.reached._replace(stop=None))
+
+    def behind(self, tenant: str, after: int) -> Behind:
+        with self._opened() as events:
+            # The gid is the index plus one.
+            left = [row for row in events[max(after, 0) :] if row.tenant == tenant]
+            return Behind(len(left), left[0].record if left else None)
+
+
+def _place(tenant: str, model: Model) -> Place:
+    return tenant, model.projection, model.version

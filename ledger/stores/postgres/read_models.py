@@ -1,0 +1,261 @@
+"""Read models in the ledger's schema, with the same walls between tenants as the events have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, TypeVar
+
+from psycopg.errors import InsufficientPrivilege
+from psycopg.sql import Identifier
+
+from ledger.stores.postgres.errors import unavailable
+from ledger.stores.postgres.pool import Pool
+from ledger.stores.postgres.roles import established, grant_read_models
+from ledger.stores.postgres.schema import LOCK
+from ledger.stores.postgres.session import Session
+from ledger.stores.postgres.template import in_schema, statements
+from ledger.stores.read_model_sql import column_kinds, column_names, creation, listed, table_name, upsert
+from ledger.stores.read_models import (
+    Advance,
+    Behind,
+    Cursor,
+    Key,
+    Kind,
+    Model,
+    Row,
+    Table,
+    cells_of,
+    fenced,
+    reached_of,
+)
+
+T = TypeVar("T")
+
+_TYPES: Mapping[Kind, str] = {"text": 'text COLLATE "C"', "integer": "bigint", "bytes": "bytea"}
+_ARRAYS: Mapping[Kind, str] = {"text": "text[]", "integer": "bigint[]", "bytes": "bytea[]"}
+
+
+class PostgresReadModels:
+    """See `ledger.stores.read_models.ReadModels`.
+
+    A page is computed before its transaction begins, and its transaction does not wait for the disk: while it
+    is open it holds followers back, as every writer does.
+    """
+
+    def __init__(self, readers: Pool, side: Pool, schema: str, where: str) -> None:
+        self._readers = readers
+        self._side = side
+        self._schema = schema
+        self._where = where
+        self._sql = _statements(schema)
+        self._within = f"{Identifier(schema).as_string()}."
+
+    def missing(self, model: Model) -> list[str]:
+        return self._readers.use(lambda session: [table.name for table in self._missing(session, model)])
+
+    def create(self, model: Model) -> None:
+        def step(session: Session) -> None:
+            with _transaction(session):
+                self._execute(session, "lock", LOCK, self._schema)
+                # Asked here: another process may make them at the same time.
+                self._make(session, model, self._missing(session, model))
+
+        self._side.use(_explained(step, self._where))
+
+    def rows(self, tenant: str, model: Model, table: str, keys: Iterable[Key]) -> dict[Key, Row]:
+        wanted = list(keys)
+        if not wanted:
+            return {}
+        declared = model.table(table)
+        names = column_names(declared)
+        query = f"{self._select(model, declared)} WHERE tenant = $1 AND {self._among(declared, 2)}"
+        values = tenant, *_columns(wanted, len(declared.key))
+        found = self._readers.use(lambda session: _fetch(session, query, values))
+        places = [names.index(name) for name in declared.key]
+        return {tuple(row[place] for place in places): row for row in found}
+
+    def page(
+        self, tenant: str, model: Model, table: str, *, after: Key | None = None, limit: int = 500
+    ) -> list[Row]:
+        declared = model.table(table)
+        key = listed(declared.key)
+        marks = ", ".join(f"${number}" for number in range(3, 3 + len(declared.key)))
+        behind = "" if after is None else f" AND ({key}) > ({marks})"
+        query = f"{self._select(model, declared)} WHERE tenant = $1{behind} ORDER BY {key} LIMIT $2"
+        return self._readers.use(lambda session: _fetch(session, query, (tenant, limit, *(after or ()))))
+
+    def forget(self, tenant: str, model: Model) -> None:
+        def step(session: Session) -> None:
+            with _transaction(session):
+                self._execute(session, "forget", tenant, model.projection, model.version)
+                for table in model.tables:
+                    query = f"DELETE FROM {self._within}{Identifier(table_name(model, table)).as_string()}"
+                    session.connection.execute(f"{query} WHERE tenant = $1".encode(), (tenant,))
+
+        self._side.use(step)
+
+    def cursors(self, tenant: str) -> list[Cursor]:
+        found = self._readers.use(lambda session: self._ask(session, "cursors", tenant))
+        return list(map(_cursor, found))
+
+    def take(
+        self, tenant: str, model: Model, *, holder: str, seconds: float, now: datetime | None = None
+    ) -> Cursor | None:
+        values = tenant, model.projection, model.version, model.shape, holder, float(seconds), now
+        found = self._side.use(lambda session: self._ask(session, "take", *values))
+        return _cursor(found[0]) if found else None
+
+    def advance(self, tenant: str, model: Model, page: Advance, *, now: datetime | None = None) -> None:
+        place = tenant, model.projection, model.version, page.fence
+        values = *cells_of(page.reached), now, float(page.lease_seconds), *place, page.before
+        told: list[object] = []
+
+        def step(session: Session) -> None:
+            again = bool(told)
+            told.append(session)
+            with _transaction(session):
+                # What is lost in a crash is lost with the cursor that says so.
+                session.command(b"SET LOCAL synchronous_commit = off")
+                if not self._ask(session, "advance", *values):
+                    # An answer that was lost with its connection: the page may be kept already.
+                    if again and self._ask(session, "stands", *place, page.reached.gid):
+                        return
+                    raise fenced(tenant, model)
+                self._write_rows(session, tenant, model, page)
+
+        self._side.use(step)
+
+    def release(self, tenant: str, model: Model, fence: int) -> None:
+        place = tenant, model.projection, model.version, fence
+        self._side.use(lambda session: self._execute(session, "release", *place))
+
+    def resume(self, tenant: str, model: Model) -> None:
+        place = tenant, model.projection, model.version
+        self._side.use(lambda session: self._execute(session, "resume", *place))
+
+    def behind(self, tenant: str, after: int) -> Behind:
+        def step(session: Session) -> Behind:
+            events, first = self._ask(session, "behind", after, tenant)[0]
+            if first is None:
+                return Behind(0, None)
+            return Behind(events, self._ask(session, "record", first)[0][0])
+
+        return self._readers.use(step)
+
+    # --- tables ----------------------------------------------------------------------------------
+
+    def _missing(self, session: Session, model: Model) -> list[Table]:
+        names = {table_name(model, table): table for table in model.tables}
+        for (name,) in self._ask(session, "tables", self._schema, list(names)):
+            del names[name]
+        return list(names.values())
+
+    def _make(self, session: Session, model: Model, missing: Iterable[Table]) -> None:
+        roles = established(session, self._schema)
+        if roles is not None:
+            # What is made from here on is the owner's, whoever makes it.
+            session.command(f"SET LOCAL ROLE {Identifier(roles.owner).as_string()}".encode())
+        for table in missing:
+            for statement in creation(model, table, _TYPES, self._within):
+                session.command(statement.encode())
+            secured = in_schema(_SECURED, self._schema).replace("{table}", table_name(model, table))
+            session.command(secured.encode())
+        if roles is not None:
+            grant_read_models(session, self._schema, roles)
+
+    def _select(self, model: Model, table: Table) -> str:
+        return f'SELECT {listed(column_names(table))} FROM {self._within}"{table_name(model, table)}"'
+
+    def _among(self, table: Table, first: int) -> str:
+        return f"({listed(table.key)}) IN (SELECT * FROM {_unnest(table, table.key, first)})"
+
+    def _write_rows(self, session: Session, tenant: str, model: Model, page: Advance) -> None:
+        for name, changes in page.changes.items():
+            table = model.table(name)
+            gone = [key for key, row in changes.items() if row is None]
+            if gone:
+                query = f'DELETE FROM {self._within}"{table_name(model, table)}" WHERE tenant = $1 AND '
+                values = tenant, *_columns(gone, len(table.key))
+                session.connection.execute((query + self._among(table, 2)).encode(), values, binary=True)
+            rows = [row for row in changes.values() if row is not None]
+            if rows:
+                source = f"SELECT $1::text, * FROM {_unnest(table, column_names(table), 2)}"
+                query = upsert(model, table, source, self._within)
+                values = tenant, *_columns(rows, len(table.columns) + 1)
+                session.connection.execute(query.encode(), values, binary=True)
+
+    def _ask(self, session: Session, name: str, *values: object) -> list[Any]:
+        return _fetch(session, self._sql[name], values)
+
+    def _execute(self, session: Session, name: str, *values: object) -> None:
+        session.connection.execute(self._sql[name].encode(), values)
+
+
+@cache
+def _statements(schema: str) -> Mapping[str, str]:
+    return statements(schema, "projections")
+
+
+def _fetch(session: Session, query: str, values: tuple[object, ...]) -> list[Any]:
+    return session.connection.execute(query.encode(), values, binary=True).fetchall()
+
+
+@contextmanager
+def _transaction(session: Session) -> Iterator[None]:
+    session.command(b"BEGIN")
+    try:
+        yield
+        session.command(b"COMMIT")
+    finally:
+        session.roll_back()
+
+
+def _explained(step: Callable[[Session], T], where: str) -> Callable[[Session], T]:
+    def explained(session: Session) -> T:
+        try:
+            return step(session)
+        except InsufficientPrivilege as error:
+            advice = (
+                "this login may not make the tables of a projection: let who migrates the ledger run "
+                f"intent-ledger project create ({error.diag.message_primary})"
+            )
+            raise unavailable(where, "no_privilege", advice) from error
+
+    return explained
+
+
+def _unnest(table: Table, columns: Iterable[str], first: int) -> str:
+    kinds = column_kinds(table)
+    arrays = [f"${number}::{_ARRAYS[kinds[name]]}" for number, name in enumerate(columns, first)]
+    return f"unnest({', '.join(arrays)})"
+
+
+def _columns(rows: Iterable[tuple[object, ...]], width: int) -> list[list[object]]:
+    """Turn rows into a list for each column."""
+    found: list[list[object]] = [[] for _ in range(width)]
+    for row in rows:
+        for column, cell in zip(found, row, strict=True):
+            column.append(cell)
+    return found
+
+
+def _cursor(row: tuple[Any, ...]) -> Cursor:
+    tenant, projection, version, shape, *where, updated_at, holder, until, fence = row
+    reached = reached_of(where)
+    lapses = None if until is None else until.astimezone(UTC)
+    return Cursor(
+        tenant, projection, version, shape, reached, updated_at.astimezone(UTC), holder, lapses, fence
+    )
+
+
+_SECURED = """
+ALTER TABLE {schema}."{table}" ENABLE ROW LEVEL SECURITY;
+ALTER TABLE {schema}."{table}" FORCE ROW LEVEL SECURITY;
+CREATE POLICY "{table}_tenant" ON {schema}."{table}" USING (
+    (SELECT array_agg(coalesce(members.tenant, '')) FROM {schema}.members WHERE pg_has_role(role, 'USAGE'))
+    && ARRAY['', tenant]
+);
+"""

@@ -1,0 +1,315 @@
+"""What projections keep beside the events: tables of their own, and how far each has read.
+
+A read model is declared as plain data, so that every store can make the same tables: names, columns of
+three kinds, a key. Each table begins with the tenant and ends with `gid`, the global position of the
+record that a row comes from; no statement reads or changes rows of another tenant.
+
+A cursor and the rows it stands for change in one transaction. Nothing here is a fact: all of it can be made
+again from the events.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Protocol
+
+from ledger.canonical import invalid
+from ledger.errors import LeaseLost
+from ledger.values.times import read_time, write_time
+
+Kind = Literal["text", "integer", "bytes"]
+Cell = str | int | bytes | None
+Key = tuple[Cell, ...]
+"""What a row is known by, in the order of the table's key, without the tenant."""
+Row = tuple[Cell, ...]
+"""Cells in the order of the table's columns, then `gid`."""
+Changes = Mapping[str, Mapping[Key, Row | None]]
+"""By table and key what a row becomes; None: there is none any more."""
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    kind: Kind = "text"
+    """Text compares byte by byte; an integer has 64 bits."""
+    optional: bool = False
+    """A row need not have it."""
+
+
+class Table(NamedTuple):
+    """A table of a read model."""
+
+    name: str
+    columns: tuple[Column, ...]
+    """Without `tenant` and `gid`, which every table has."""
+    key: tuple[str, ...]
+    """Columns that tell the rows of a tenant apart; none of them is optional."""
+    indexes: tuple[tuple[str, ...], ...] = ()
+    """Columns to look rows up by, behind the tenant."""
+
+
+class Model(NamedTuple):
+    """A read model: what one version of one projection keeps."""
+
+    projection: str
+    version: int
+    tables: tuple[Table, ...]
+
+    @property
+    def shape(self) -> str:
+        """Name the shape of its tables: two that differ are not the same version."""
+        return hashlib.sha256(repr(self.tables).encode()).hexdigest()
+
+    def table(self, name: str) -> Table:
+        """Return a table by its name.
+
+        Raises:
+            InvalidInput: there is none.
+        """
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise invalid("table", f"{self.projection} version {self.version} has no table {name!r:.50}")
+
+
+class Mark(NamedTuple):
+    """One record of the ledger."""
+
+    gid: int
+    run: str
+    position: int
+    hash: bytes
+
+
+class Stop(NamedTuple):
+    """The record that a projection could not handle, and why."""
+
+    gid: int
+    run: str
+    position: int
+    error: str
+
+
+class Reached(NamedTuple):
+    """How far a projection has come."""
+
+    mark: Mark | None = None
+    """The record that was handled last, of those of the tenant."""
+    seen: int = 0
+    """Up to this global position the tenant has no other."""
+    seen_hash: bytes | None = None
+    """Hash of the record at `seen`, whosever it is; None: it was not shown."""
+    events: int = 0
+    """How many records of the tenant were handled."""
+    at: datetime | None = None
+    """Time of the last of them."""
+    built: bool = False
+    """It had once caught up with the ledger."""
+    stop: Stop | None = None
+
+    @property
+    def gid(self) -> int:
+        """Global position of the record that was handled last; 0: none was."""
+        return 0 if self.mark is None else self.mark.gid
+
+    @property
+    def position(self) -> int:
+        """Global position up to which everything is handled."""
+        return max(self.gid, self.seen)
+
+
+class Cursor(NamedTuple):
+    """How far one version of one projection has come with the records of one tenant, and who works on it."""
+
+    tenant: str
+    projection: str
+    version: int
+    shape: str
+    reached: Reached
+    updated_at: datetime
+    holder: str | None
+    """Who works on it; None: nobody."""
+    until: datetime | None
+    """When somebody else may take over."""
+    fence: int
+    """How often it was taken: a page is kept only under the last number."""
+
+
+class Advance(NamedTuple):
+    """A page that was handled."""
+
+    fence: int
+    before: int
+    """`gid` of what was reached before it."""
+    reached: Reached
+    changes: Changes
+    lease_seconds: float
+    """For how long the worker goes on holding the projection."""
+
+
+class Behind(NamedTuple):
+    """What a projection has yet to handle."""
+
+    events: int
+    first: bytes | None
+    """The first of these records."""
+
+
+class Kept(Protocol):
+    """Tables of read models."""
+
+    def missing(self, model: Model) -> list[str]:
+        """Name the tables that are not there."""
+
+    def create(self, model: Model) -> None:
+        """Make the tables that are missing.
+
+        Raises:
+            StoreUnavailable: this login may not make tables; `reason` is `no_privilege`.
+        """
+
+    def rows(self, tenant: str, model: Model, table: str, keys: Iterable[Key]) -> dict[Key, Row]:
+        """Read rows by key; those that are not there are left out."""
+
+    def page(
+        self, tenant: str, model: Model, table: str, *, after: Key | None = None, limit: int = 500
+    ) -> list[Row]:
+        """Read rows in the order of their keys, after a key."""
+
+    def forget(self, tenant: str, model: Model) -> None:
+        """Delete the tenant's rows and cursor, in one transaction. Who works on it loses its lease."""
+
+
+class Cursors(Protocol):
+    """How far projections have read, and who reads.
+
+    A projection is held by one worker at a time: by lease, judged by the store's clock, or by `now` from
+    callers that have a clock of their own.
+    """
+
+    def cursors(self, tenant: str) -> list[Cursor]:
+        """List the cursors of a tenant, by projection and version."""
+
+    def take(
+        self, tenant: str, model: Model, *, holder: str, seconds: float, now: datetime | None = None
+    ) -> Cursor | None:
+        """Begin to work on a projection, durably; None while another holder's lease has not ended."""
+
+    def advance(self, tenant: str, model: Model, page: Advance, *, now: datetime | None = None) -> None:
+        """Store what a page changes and move the cursor, in one transaction.
+
+        It may be lost in a crash of the machine, rows and cursor together.
+
+        Raises:
+            LeaseLost: another worker has taken over, or the cursor is gone: nothing was stored.
+            InvalidInput: a row cannot be stored.
+        """
+
+    def release(self, tenant: str, model: Model, fence: int) -> None:
+        """Let others take it at once; where another has taken it nothing happens."""
+
+    def resume(self, tenant: str, model: Model) -> None:
+        """Forget that it was stopped by a record, so that whoever works on it tries again."""
+
+    def behind(self, tenant: str, after: int) -> Behind:
+        """Count the records of a tenant with gid > after, shown to followers or not."""
+
+
+class ReadModels(Kept, Cursors, Protocol):
+    """What a store offers to projections."""
+
+
+class Projected(Protocol):
+    """A store that keeps read models."""
+
+    def read_models(self) -> ReadModels:
+        """Return the tables and cursors of projections."""
+
+
+def may_take(found: Cursor, holder: str, now: datetime) -> bool:
+    """Tell whether a worker may begin on a projection: nobody else holds it, or not any more."""
+    return found.holder is None or found.holder == holder or found.until is None or found.until <= now
+
+
+def fenced(tenant: str, model: Model) -> LeaseLost:
+    """Build the error of a worker whose page comes after another has taken over."""
+    return LeaseLost(
+        f"the projection {model.projection} version {model.version} of tenant {tenant!r} was taken over by "
+        "another worker, or begun anew: nothing of this page was stored",
+        projection=model.projection,
+        version=model.version,
+    )
+
+
+def cells_of(reached: Reached) -> tuple[Any, ...]:
+    """Write what was reached as the cells of a cursor, from `gid` to `stopped_error`."""
+    mark, stop = reached.mark, reached.stop
+    return (
+        *((0, None, None, None) if mark is None else mark),
+        reached.seen,
+        reached.seen_hash,
+        reached.events,
+        None if reached.at is None else write_time(reached.at),
+        reached.built,
+        *((None, None, None, None) if stop is None else stop),
+    )
+
+
+def reached_of(cells: Sequence[Any]) -> Reached:
+    """Read what was reached out of these cells."""
+    gid, run, position, hash, seen, seen_hash, events, at, built, *stop = cells
+    return Reached(
+        mark=None if run is None else Mark(gid, run, position, hash),
+        seen=seen,
+        seen_hash=seen_hash,
+        events=events,
+        at=None if at is None else read_time(at),
+        built=bool(built),
+        stop=None if stop[0] is None else Stop(*stop),
+    )
+
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+LONGEST_PROJECTION, LONGEST_TABLE, LONGEST_COLUMN = 20, 16, 40
+"""Names of tables and what is named after them hold in the 63 bytes of a name in PostgreSQL."""
+HIGHEST_VERSION = 99_999
+
+
+def check_model(model: Model) -> None:
+    """Refuse a declaration that makes no tables, before any is made.
+
+    Raises:
+        InvalidInput: a name is malformed or stands twice, or a key or an index names no column.
+    """
+    _named("projection", model.projection, LONGEST_PROJECTION)
+    if type(model.version) is not int or not 0 < model.version <= HIGHEST_VERSION:
+        raise invalid("version", f"a version is a number from 1 to {HIGHEST_VERSION}")
+    if not model.tables or len({table.name for table in model.tables}) != len(model.tables):
+        raise invalid("tables", "a projection has at least one table, each with a name of its own")
+    for table in model.tables:
+        _check_table(table)
+
+
+def _check_table(table: Table) -> None:
+    _named("table", table.name, LONGEST_TABLE)
+    columns = {column.name: column for column in table.columns}
+    for name in columns:
+        _named("column", name, LONGEST_COLUMN)
+        if name in {"tenant", "gid"}:
+            raise invalid("column", f"every table has a column {name!r} already")
+    if len(columns) != len(table.columns):
+        raise invalid("column", f"in the table {table.name} a column stands twice")
+    for names in (table.key, *table.indexes):
+        if not names or not columns.keys() >= set(names) or len(set(names)) != len(names):
+            raise invalid("key", f"{names!r:.100} names no columns of the table {table.name}")
+    if any(columns[name].optional for name in table.key):
+        raise invalid("key", f"what rows of {table.name} are told apart by cannot be missing")
+
+
+def _named(what: str, name: str, longest: int) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > longest:
+        raise invalid(what, f"{name!r:.50} is no name: lower-case letters, digits and _, at most {longest}")

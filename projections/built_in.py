@@ -1,0 +1,25 @@
+"""The projections that come with the ledger, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ledger.canonical import invalid
+from projections.base import Projection
+from projections.runs import Runs
+
+BUILT_IN: dict[str, Projection] = {one.name: one for one in (Runs(),)}
+"""The present version of each."""
+
+
+def named(names: Iterable[str]) -> list[Projection]:
+    """Return the projections of some names, or all where none is given.
+
+    Raises:
+        InvalidInput: there is none of that name.
+    """
+    wanted = list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in BUILT_IN:
+            raise invalid("project", f"there is no projection {name!r:.50}; there are: {', '.join(BUILT_IN)}")
+    return [BUILT_IN[name] for name in wanted] if wanted else list(BUILT_IN.values())

@@ -1,0 +1,80 @@
+"""Where a projection stands, and what is wrong with where it stands."""
+
+from __future__ import annotations
+
+from ledger.application.edge import Edge
+from ledger.stores.read_models import Cursor, Model
+from projections.errors import ProjectionAhead, ProjectionChanged, ProjectionStopped
+
+
+def cursor_of(edge: Edge, model: Model) -> Cursor | None:
+    """Return the cursor of a projection; None: it was never begun."""
+    place = model.projection, model.version
+    cursors = edge.store.read_models().cursors(edge.tenant)
+    return next((found for found in cursors if (found.projection, found.version) == place), None)
+
+
+def stop_error(cursor: Cursor) -> ProjectionStopped | None:
+    """Return the error of a projection that a record has stopped."""
+    stop = cursor.reached.stop
+    if stop is None:
+        return None
+    return ProjectionStopped(
+        f"the projection {cursor.projection} version {cursor.version} stopped before {stop.run!r} position "
+        f"{stop.position} (global position {stop.gid}): {stop.error}",
+        projection=cursor.projection,
+        version=cursor.version,
+        gid=stop.gid,
+        run=stop.run,
+        position=stop.position,
+        error=stop.error,
+    )
+
+
+def ahead(cursor: Cursor) -> ProjectionAhead:
+    """Build the error of a cursor that stands at a record that is not there."""
+    mark = cursor.reached.mark
+    assert mark is not None
+    model = Model(cursor.projection, cursor.version, ())
+    return ProjectionAhead(
+        f"{named(model)} has handled {mark.run!r} position {mark.position} at global position {mark.gid}, "
+        f"which is not in this ledger: it was restored from a backup, or the cursor is another ledger's; "
+        f"{again(model)}",
+        projection=cursor.projection,
+        version=cursor.version,
+        gid=mark.gid,
+        run=mark.run,
+        position=mark.position,
+    )
+
+
+def check_mark(edge: Edge, cursor: Cursor) -> None:
+    """Make sure that the record a projection handled last is in this ledger.
+
+    Raises:
+        ProjectionAhead: it is not.
+    """
+    mark = cursor.reached.mark
+    if mark is None:
+        return
+    found = edge.store.read(cursor.tenant, mark.run, after=mark.position - 1, limit=1)
+    if not found or (found[0].gid, found[0].position, found[0].hash) != (mark.gid, mark.position, mark.hash):
+        raise ahead(cursor)
+
+
+def changed(model: Model, what: str) -> ProjectionChanged:
+    """Build the error of a projection whose tables are not what they were."""
+    return ProjectionChanged(f"{named(model)} {what}", projection=model.projection, version=model.version)
+
+
+def named(model: Model) -> str:
+    """Name a projection in a sentence."""
+    return f"the projection {model.projection} version {model.version}"
+
+
+def again(model: Model) -> str:
+    """Say how it is begun anew."""
+    return (
+        f"begin it anew: intent-ledger project forget {model.projection}, then intent-ledger project run "
+        f"{model.projection}"
+    )

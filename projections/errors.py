@@ -1,0 +1,49 @@
+"""What keeps a projection from going on, beside what the ledger itself raises."""
+
+from __future__ import annotations
+
+from ledger.errors import LedgerError
+
+
+class ProjectionError(LedgerError):
+    """A projection cannot go on, or answer. `projection` and `version` name it."""
+
+    code = "projection_error"
+    projection: str
+    version: int
+
+
+class ProjectionStopped(ProjectionError):
+    """A record could not be handled: `gid`, `run` and `position` name it, `error` says why.
+
+    Mend the projection (or upgrade), then run it again: it goes on with that record.
+    """
+
+    code = "projection_stopped"
+    gid: int
+    run: str
+    position: int
+    error: str
+
+
+class ProjectionAhead(ProjectionError):
+    """The record it handled last is not in this ledger: the ledger was restored, or the cursor is another's.
+
+    What it keeps comes from another history. Begin anew: `forget`, or `intent-ledger project forget NAME`,
+    then run it.
+    """
+
+    code = "projection_ahead"
+    gid: int
+    run: str
+    position: int
+
+
+class ProjectionChanged(ProjectionError):
+    """Its tables are not those that were made under this version, or are gone.
+
+    Give a changed projection a new version. Where tables were lost, begin anew: `forget`, or
+    `intent-ledger project forget NAME`, then run it.
+    """
+
+    code = "projection_changed"

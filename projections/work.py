@@ -15,6 +15,7 @@ from ledger.application.edge import Edge
 from ledger.errors import InvalidInput, LeaseLost, LedgerError, StoreBusy, StoreUnavailable, UnknownEventName
 from ledger.record import Record
 from ledger.stores.base import StoredRow
+from ledger.stores.read_model_sql import all_columns
 from ledger.stores.read_models import Advance, Cursor, Key, Mark, Reached, ReadModels, Row, Stop
 from projections.base import Handler, Projection
 from projections.cursors import again, changed, check_mark, cursor_of, stop_error
@@ -151,12 +152,15 @@ class Work:
 
     def _check_tables(self, found: Cursor | None) -> None:
         """Make the tables, unless there were some."""
-        model, missing = self.model, self._models.missing(self.model)
-        if found is not None and found.shape != model.shape:
+        model, there = self.model, self._models.columns(self.model)
+        tables = {table.name: all_columns(table) for table in model.tables}
+        other = any(tables[name] != columns for name, columns in there.items())
+        if other or (found is not None and found.shape != model.shape):
             raise changed(model, "was begun with other tables than it has now: give it a new version")
+        missing = tables.keys() - there.keys()
         if missing and found is not None and found.reached.events:
             handled = f"has handled {found.reached.events:,} events, and its tables are gone"
-            raise changed(model, f"{handled} ({', '.join(missing)}): {again(model)}")
+            raise changed(model, f"{handled} ({', '.join(sorted(missing))}): {again(model)}")
         if missing:
             self._models.create(model)
 

@@ -7,9 +7,21 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 
+from ledger.canonical import invalid
 from ledger.stores.base import StoredRow
-from ledger.stores.read_model_sql import table_name
-from ledger.stores.read_models import Advance, Behind, Cursor, Key, Model, Reached, Row, fenced, may_take
+from ledger.stores.read_model_sql import all_columns, table_name
+from ledger.stores.read_models import (
+    Advance,
+    Behind,
+    Cursor,
+    Key,
+    Model,
+    Reached,
+    Row,
+    Table,
+    fenced,
+    may_take,
+)
 from ledger.stores.stamps import system_clock
 
 Place = tuple[str, str, int]
@@ -21,16 +33,18 @@ class MemoryReadModels:
     def __init__(self, opened: Callable[[], AbstractContextManager[list[StoredRow]]]) -> None:
         self._opened = opened
         self._cursors: dict[Place, Cursor] = {}
-        self._made: set[str] = set()
+        self._made: dict[str, tuple[str, ...]] = {}
         self._rows: defaultdict[tuple[str, str], dict[Key, Row]] = defaultdict(dict)
 
-    def missing(self, model: Model) -> list[str]:
+    def columns(self, model: Model) -> dict[str, tuple[str, ...]]:
         with self._opened():
-            return [table.name for table in model.tables if table_name(model, table) not in self._made]
+            names = {table.name: table_name(model, table) for table in model.tables}
+            return {name: self._made[made] for name, made in names.items() if made in self._made}
 
     def create(self, model: Model) -> None:
         with self._opened():
-            self._made |= {table_name(model, table) for table in model.tables}
+            for table in model.tables:
+                self._made.setdefault(table_name(model, table), all_columns(table))
 
     def rows(self, tenant: str, model: Model, table: str, keys: Iterable[Key]) -> dict[Key, Row]:
         with self._opened():
@@ -80,6 +94,8 @@ class MemoryReadModels:
                 raise fenced(tenant, model)
             moment = system_clock() if now is None else now
             for name, changes in page.changes.items():
+                _check(model.table(name), changes.values())
+            for name, changes in page.changes.items():
                 rows = self._rows[tenant, table_name(model, model.table(name))]
                 for key, row in changes.items():
                     if row is None:
@@ -108,6 +124,13 @@ class MemoryReadModels:
             # The gid is the index plus one.
             left = [row for row in events[max(after, 0) :] if row.tenant == tenant]
             return Behind(len(left), left[0].record if left else None)
+
+
+def _check(table: Table, rows: Iterable[Row | None]) -> None:
+    for row in rows:
+        for column, cell in zip(table.columns, row or (), strict=False):
+            if cell is None and not column.optional:
+                raise invalid("rows", f"{table.name}.{column.name} is missing in {row!r:.100}")
 
 
 def _place(tenant: str, model: Model) -> Place:

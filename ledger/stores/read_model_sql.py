@@ -26,6 +26,11 @@ def column_kinds(table: Table) -> dict[str, Kind]:
     return {**{column.name: column.kind for column in table.columns}, "gid": "integer"}
 
 
+def all_columns(table: Table) -> tuple[str, ...]:
+    """List every column of a table as it is made."""
+    return ("tenant", *column_names(table))
+
+
 def listed(names: Sequence[str]) -> str:
     """Write names in quotes, with commas between them."""
     return ", ".join(f'"{name}"' for name in names)

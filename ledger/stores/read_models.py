@@ -162,8 +162,8 @@ class Behind(NamedTuple):
 class Kept(Protocol):
     """Tables of read models."""
 
-    def missing(self, model: Model) -> list[str]:
-        """Name the tables that are not there."""
+    def columns(self, model: Model) -> dict[str, tuple[str, ...]]:
+        """Name the columns of those tables that are there, `tenant` and `gid` included, in their order."""
 
     def create(self, model: Model) -> None:
         """Make the tables that are missing.

@@ -42,15 +42,17 @@ class SQLiteReadModels:
         self._readers = readers
         self._sql = queries("sqlite", "projections")
 
-    def missing(self, model: Model) -> list[str]:
-        return [table.name for table in self._readers.read(lambda one: self._missing(one, model))]
+    def columns(self, model: Model) -> dict[str, tuple[str, ...]]:
+        return self._readers.fetch_as_of_one_moment(lambda connection: self._columns(connection, model))
 
     def create(self, model: Model) -> None:
         def step(cursor: sqlite3.Cursor) -> None:
             # Asked here: another process may make them at the same time.
-            for table in self._missing(cursor, model):
-                for statement in creation(model, table, _TYPES):
-                    cursor.execute(statement)
+            there = self._columns(cursor, model)
+            for table in model.tables:
+                if table.name not in there:
+                    for statement in creation(model, table, _TYPES):
+                        cursor.execute(statement)
 
         self._writer.run(step)
 
@@ -77,7 +79,8 @@ class SQLiteReadModels:
     def forget(self, tenant: str, model: Model) -> None:
         def step(cursor: sqlite3.Cursor) -> None:
             cursor.execute(self._sql["forget"], _place(tenant, model))
-            for table in model.tables:
+            there = self._columns(cursor, model)
+            for table in (table for table in model.tables if table.name in there):
                 cursor.execute(f'DELETE FROM "{table_name(model, table)}" WHERE "tenant" = ?', (tenant,))
 
         self._writer.run(step)
@@ -145,12 +148,15 @@ class SQLiteReadModels:
 
         return self._readers.fetch_as_of_one_moment(step)
 
-    def _missing(self, connection: sqlite3.Connection | sqlite3.Cursor, model: Model) -> list[Table]:
-        return [
-            table
-            for table in model.tables
-            if not connection.execute(self._sql["table"], (table_name(model, table),)).fetchone()
-        ]
+    def _columns(
+        self, connection: sqlite3.Connection | sqlite3.Cursor, model: Model
+    ) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for table in model.tables:
+            columns = connection.execute(self._sql["columns"], (table_name(model, table),)).fetchall()
+            if columns:
+                found[table.name] = tuple(name for (name,) in columns)
+        return found
 
     def _write_rows(self, cursor: sqlite3.Cursor, tenant: str, model: Model, page: Advance) -> None:
         for name, changes in page.changes.items():

@@ -197,7 +197,7 @@ def create(
     with open_for_reading(settings_of(context, url=ledger)) as opened:
         models = opened.store.read_models()
         for one in wanted:
-            if models.missing(one.model):
+            if len(models.columns(one.model)) < len(one.model.tables):
                 models.create(one.model)
                 made.append(one.name)
     if as_json:

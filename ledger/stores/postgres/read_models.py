@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from psycopg.errors import InsufficientPrivilege
 from psycopg.sql import Identifier
+from psycopg.types.numeric import Int8
 
 from ledger.stores.postgres.errors import unavailable
 from ledger.stores.postgres.pool import Pool
@@ -53,15 +54,16 @@ class PostgresReadModels:
         self._sql = _statements(schema)
         self._within = f"{Identifier(schema).as_string()}."
 
-    def missing(self, model: Model) -> list[str]:
-        return self._readers.use(lambda session: [table.name for table in self._missing(session, model)])
+    def columns(self, model: Model) -> dict[str, tuple[str, ...]]:
+        return self._readers.use(lambda session: self._columns(session, model))
 
     def create(self, model: Model) -> None:
         def step(session: Session) -> None:
             with _transaction(session):
                 self._execute(session, "lock", LOCK, self._schema)
                 # Asked here: another process may make them at the same time.
-                self._make(session, model, self._missing(session, model))
+                there = self._columns(session, model)
+                self._make(session, model, [table for table in model.tables if table.name not in there])
 
         self._side.use(_explained(step, self._where))
 
@@ -91,7 +93,8 @@ class PostgresReadModels:
         def step(session: Session) -> None:
             with _transaction(session):
                 self._execute(session, "forget", tenant, model.projection, model.version)
-                for table in model.tables:
+                there = self._columns(session, model)
+                for table in (table for table in model.tables if table.name in there):
                     query = f"DELETE FROM {self._within}{Identifier(table_name(model, table)).as_string()}"
                     session.connection.execute(f"{query} WHERE tenant = $1".encode(), (tenant,))
 
@@ -147,11 +150,12 @@ class PostgresReadModels:
 
     # --- tables ----------------------------------------------------------------------------------
 
-    def _missing(self, session: Session, model: Model) -> list[Table]:
-        names = {table_name(model, table): table for table in model.tables}
-        for (name,) in self._ask(session, "tables", self._schema, list(names)):
-            del names[name]
-        return list(names.values())
+    def _columns(self, session: Session, model: Model) -> dict[str, tuple[str, ...]]:
+        names = {table_name(model, table): table.name for table in model.tables}
+        found: dict[str, tuple[str, ...]] = {}
+        for table, column in self._ask(session, "columns", self._schema, list(names)):
+            found[names[table]] = (*found.get(names[table], ()), column)
+        return found
 
     def _make(self, session: Session, model: Model, missing: Iterable[Table]) -> None:
         roles = established(session, self._schema)
@@ -238,7 +242,8 @@ def _columns(rows: Iterable[tuple[object, ...]], width: int) -> list[list[object
     found: list[list[object]] = [[] for _ in range(width)]
     for row in rows:
         for column, cell in zip(found, row, strict=True):
-            column.append(cell)
+            # Of one width: the driver would take the smallest that fits some of a statement's numbers.
+            column.append(Int8(cell) if type(cell) is int else cell)
     return found
 
 

@@ -250,6 +250,11 @@ class PostgresStore:
     def lease_offset(self) -> timedelta:
         return self._leases.offset()
 
+    @property
+    def schema(self) -> str:
+        """Name of the schema it is in."""
+        return self._server.schema
+
     def read_models(self) -> PostgresReadModels:
         return PostgresReadModels(self._readers, self._side, self._server.schema, self._server.where)
 

@@ -61,10 +61,13 @@ WHERE gid > $1 AND tenant || '' = $2
 -- name: record
 SELECT record FROM {schema}.events WHERE gid = $1
 
--- name: tables
-SELECT relname::text
+-- name: columns
+SELECT relname::text, attname::text
 FROM pg_catalog.pg_class
+JOIN pg_catalog.pg_attribute ON attrelid = pg_class.oid
 WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) AND relname = ANY ($2::text[])
+    AND attnum > 0 AND NOT attisdropped
+ORDER BY relname, attnum
 
 -- name: lock
 -- As who migrates does: programs that start at once make tables one after the other.

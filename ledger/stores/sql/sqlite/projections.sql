@@ -48,5 +48,5 @@ WHERE gid > ? AND +tenant = ?
 -- name: record
 SELECT record FROM events WHERE gid = ?
 
--- name: table
-SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?
+-- name: columns
+SELECT name FROM pragma_table_info(?) ORDER BY cid

@@ -1,0 +1,164 @@
+"""`project`: projections run, stop, are looked at and begun anew from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ledger import Actor, open_ledger
+from projections.runs import Runs
+from projections.standing import status
+from tests.adapters.cli.command import PROGRAM, at_terminal, environment, run
+from tests.stores.builder import until
+from tests.stores.place import address
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    path = tmp_path / "ledger.db"
+    with open_ledger(path, actor=Actor("service:tests")) as opened:
+        for number in range(3):
+            opened.open_run(f"run-{number}", "goal").promise("mail", "Mail", owed_to="customer:17")
+    return path
+
+
+def test_it_catches_up_and_says_how_they_stand(ledger: Path) -> None:
+    before = run("project", "status", "--ledger", ledger, "--json").document["projections"]
+    assert [(one["projection"], one["state"], one["lag"]["events"]) for one in before] == [("runs", "new", 6)]
+    ran = run("project", "run", "--until-current", "--page", "2", "--ledger", ledger, "--json")
+    assert ran.code == 0
+    (one,) = ran.document["projections"]
+    assert one == {
+        "projection": "runs",
+        "version": Runs.version,
+        "state": "active",
+        "position": "6",
+        "events": 6,
+        "at": one["at"],
+        "lag": {"events": 0, "seconds": 0.0},
+        "holder": None,
+        "held_until": None,
+        "updated_at": one["updated_at"],
+    }
+    assert run("project", "status", "--ledger", ledger, "--json").document == ran.document
+
+
+def test_as_text_it_is_a_table_or_entries(ledger: Path) -> None:
+    assert run("project", "run", "runs", "--until-current", "--ledger", ledger).out == (
+        f"PROJECTION  STATE   EVENTS  WAITING\nruns v{Runs.version}   active       6  -\n"
+    )
+    with open_ledger(ledger) as opened:
+        opened.open_run("later", "goal")
+    assert "1 for " in run("project", "status", "--ledger", ledger).out
+    narrow = at_terminal("project", "status", "--ledger", ledger, columns=40).out
+    assert f"runs v{Runs.version}" in narrow
+    assert "active, 6 events, waiting:" in narrow
+
+
+def test_a_stopped_one_is_bad_news_with_its_place(ledger: Path) -> None:
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as database:
+        database.execute("DROP TRIGGER events_refuse_update")
+        database.execute(
+            "UPDATE events SET record = CAST(replace(record, 'Mail', 'Maul') AS BLOB) "
+            "WHERE run = 'run-1' AND position = 2"
+        )
+    ran = run("project", "run", "--until-current", "--ledger", ledger)
+    assert ran.code == 1
+    assert "runs stopped before run-1 position 2: ChainBroken:" in ran.out
+    seen = run("project", "status", "--ledger", ledger, "--json")
+    assert seen.code == 1
+    (one,) = seen.document["projections"]
+    assert (one["state"], one["events"], one["stopped"]["run"], one["stopped"]["global_position"]) == (
+        "stopped",
+        3,
+        "run-1",
+        "4",
+    )
+    resumed = run("project", "resume", "runs", "--ledger", ledger, "--json")
+    assert resumed.document == {"resumed": ["runs"]}
+    assert run("project", "status", "--ledger", ledger).code == 0
+
+
+def test_one_that_is_ahead_is_forgotten_and_run_again(ledger: Path) -> None:
+    run("project", "run", "--until-current", "--ledger", ledger)
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as database:
+        database.execute("UPDATE projections SET position = 9")
+    seen = run("project", "status", "--ledger", ledger)
+    assert seen.code == 1
+    assert "intent-ledger project forget runs" in seen.out
+    ran = run("project", "run", "--until-current", "--ledger", ledger, "--json")
+    assert (ran.code, ran.error["code"]) == (3, "projection_ahead")
+    assert run("project", "forget", "runs", "--ledger", ledger).out == "forgotten: runs\n"
+    assert run("project", "run", "--until-current", "--ledger", ledger).code == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_follower_ends_when_it_is_told_and_lets_go(ledger: Path, how: signal.Signals) -> None:
+    with (
+        subprocess.Popen(
+            [PROGRAM, "project", "run", "--ledger", ledger, "--json"],
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process,
+        open_ledger(ledger) as opened,
+    ):
+        until(lambda: any(one.events == 6 for one in status(opened)))
+        opened.open_run("later", "goal")
+        until(lambda: any(one.events == 7 for one in status(opened)))
+        os.kill(process.pid, how)
+        out, _ = process.communicate(timeout=60)
+        assert [one.holder for one in status(opened)] == [None]
+    if how == signal.SIGTERM:
+        assert process.returncode == 0
+        assert json.loads(out)["projections"][0]["events"] == 7
+    else:
+        assert process.returncode == 130
+
+
+def test_tables_are_made_by_themselves_and_for_those_who_may_not(tmp_path: Path) -> None:
+    url = address("postgres", tmp_path)
+    open_ledger(url).close()
+    assert run("project", "create", "--ledger", url).out == "made the tables of runs\n"
+    assert run("project", "create", "runs", "--ledger", url, "--json").document == {"created": []}
+    assert run("project", "create", "--ledger", url).out == "all tables are there\n"
+    assert run("project", "run", "--until-current", "--ledger", url).code == 0
+
+
+def test_tenants_are_asked_one_by_one(ledger: Path) -> None:
+    with open_ledger(ledger, tenant="acme") as opened:
+        opened.open_run("run", "goal")
+    for tenant, events in (("acme", 1), ("default", 6)):
+        ran = run("project", "run", "--until-current", "--ledger", ledger, "--tenant", tenant, "--json")
+        assert ran.document["projections"][0]["events"] == events
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("run", "none", "--until-current"), 64),
+        (("forget",), 64),
+        (("run", "--page", "0"), 64),
+        (("status", "--ledger", "none.db"), 3),
+        (("run", "--until-current", "--ledger", "none.db"), 3),
+    ],
+)
+def test_what_cannot_be_done_is_told(ledger: Path, arguments: tuple[str, ...], code: int) -> None:
+    assert run("project", *arguments, cwd=ledger.parent).code == code
+
+
+def test_the_group_alone_shows_its_help(ledger: Path) -> None:
+    assert "intent-ledger project run --until-current" in run("project").out
+
+
+def test_a_bar_is_shown_where_somebody_watches(ledger: Path) -> None:
+    watched = at_terminal("project", "run", "--until-current", "--ledger", ledger)
+    assert watched.code == 0
+    assert "6/6" in watched.out

@@ -1,0 +1,135 @@
+"""Read models on a PostgreSQL set up as in production: who makes tables, who changes and who reads them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from ledger import open_ledger
+from ledger.errors import StoreUnavailable
+from ledger.stores.postgres.address import parse
+from ledger.stores.postgres.inspection import inspect
+from ledger.stores.postgres.roles import Roles, establish
+from ledger.stores.postgres.server import Server
+from ledger.stores.postgres.store import PostgresStore
+from ledger.stores.postgres.template import DEFAULT_SCHEMA
+from projections.runner import Runner
+from projections.runs import RUNS, Runs
+from projections.standing import forget, status
+from tests.projections.samples import catch_up
+from tests.servers.cluster import Cluster
+from tests.stores.secured import Secured, secured
+
+TABLE = f"{DEFAULT_SCHEMA}.projection_runs_v{Runs.version}_runs"
+
+
+@pytest.fixture
+def place(postgres: Cluster) -> Secured:
+    return secured(postgres)
+
+
+def make(url: str) -> None:
+    with closing(PostgresStore(url)) as store:
+        store.read_models().create(Runs().model)
+
+
+def test_a_writer_may_not_make_tables_and_is_told_who_does(place: Secured) -> None:
+    writer = place.writer()
+    with open_ledger(writer) as ledger:
+        ledger.open_run("run", "goal")
+        with pytest.raises(StoreUnavailable) as refused:
+            catch_up(ledger, Runs())
+        assert refused.value.data["reason"] == "no_privilege"
+        assert "intent-ledger project create" in str(refused.value)
+        make(place.migrator)
+        catch_up(ledger, Runs())
+        assert status(ledger)[0].events == 1
+        forget(ledger, Runs())
+        catch_up(ledger, Runs())
+
+
+def test_a_runner_goes_on_with_the_others_where_it_may_not_make_the_tables_of_one(place: Secured) -> None:
+    class Missing(Runs):
+        name = "missing"
+
+    make(place.migrator)
+    with open_ledger(place.writer()) as ledger:
+        ledger.open_run("run", "goal")
+        with pytest.raises(StoreUnavailable):
+            catch_up(ledger, Missing(), Runs())
+        assert [one.projection for one in status(ledger)] == ["runs"]
+        with pytest.raises(StoreUnavailable):
+            Runner(ledger, [Missing()]).run()
+
+
+def test_a_reader_reads_and_changes_nothing(place: Secured) -> None:
+    make(place.migrator)
+    with open_ledger(place.writer()) as ledger:
+        ledger.open_run("run", "goal")
+        catch_up(ledger, Runs())
+    with psycopg.connect(place.reader(), autocommit=True) as connection:
+        assert connection.execute(f"SELECT run FROM {TABLE}".encode()).fetchall() == [("run",)]
+        assert connection.execute("SELECT events FROM intent_ledger.projections").fetchall() == [(1,)]
+        for statement in (f"DELETE FROM {TABLE}", "UPDATE intent_ledger.projections SET gid = 0"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement.encode())
+
+
+def test_tenants_are_kept_apart_by_the_database_itself(place: Secured) -> None:
+    make(place.migrator)
+    acme = place.login(place.roles.writer, tenant="acme")
+    for url, tenant in ((acme, "acme"), (place.writer(), "other")):
+        with open_ledger(url, tenant=tenant) as ledger:
+            ledger.open_run("run", f"goal of {tenant}")
+            catch_up(ledger, Runs())
+    with closing(PostgresStore(acme)) as store:
+        models, model = store.read_models(), Runs().model
+        assert [row[0] for row in models.page("acme", model, RUNS)] == ["run"]
+        assert models.page("other", model, RUNS) == []
+        assert models.cursors("other") == []
+        models.forget("other", model)
+        with pytest.raises(StoreUnavailable):
+            models.take("other", model, holder="acme", seconds=30)
+    with closing(PostgresStore(place.writer())) as store:
+        assert len(store.read_models().page("other", Runs().model, RUNS)) == 1
+
+
+def test_one_who_sees_one_tenant_reads_on_behind_its_last_record(place: Secured) -> None:
+    """The hash of a record of others is not shown to it: it begins again behind its own."""
+    make(place.migrator)
+    acme = place.login(place.roles.writer, tenant="acme")
+    with open_ledger(acme, tenant="acme") as mine, open_ledger(place.writer(), tenant="other") as other:
+        run = mine.open_run("run", "goal")
+        other.open_run("run", "goal")
+        for number in range(3):
+            catch_up(mine, Runs())
+            assert status(mine)[0].position == mine.store.end()
+            run.promise(f"p-{number}", "do", owed_to="human:kim")
+        catch_up(mine, Runs())
+        assert status(mine)[0].events == 4
+
+
+def test_a_check_up_finds_nothing_wrong_with_tables_of_projections(place: Secured) -> None:
+    before = inspect(place.migrator).altered
+    make(place.migrator)
+    assert inspect(place.migrator).altered == before == ()
+    with psycopg.connect(place.url, autocommit=True) as connection:
+        connection.execute(f"CREATE POLICY open ON {DEFAULT_SCHEMA}.events USING (true)".encode())
+    assert inspect(place.migrator).altered == ("policy open: not the ledger's",)
+
+
+def test_roles_that_come_later_may_use_tables_that_are_there(postgres: Cluster) -> None:
+    url = postgres.fresh_database()
+    with open_ledger(url) as ledger:
+        ledger.open_run("run", "goal")
+        catch_up(ledger, Runs())
+    roles = Roles.named(f"late_{url.rpartition('/')[2]}"[:40].lower())
+    with closing(Server(parse(url).parameters).unchecked()) as session:
+        establish(session, DEFAULT_SCHEMA, roles)
+    place = Secured(postgres, url, url, roles)
+    with open_ledger(place.writer()) as ledger:
+        ledger.open_run("second", "goal")
+        catch_up(ledger, Runs())
+        assert status(ledger)[0].events == 2

@@ -23,6 +23,7 @@ from tests.benchmarks import (
     postgres_callers,
     postgres_footprint,
     postgres_reading,
+    projecting,
     replay,
     resuming,
 )
@@ -38,6 +39,7 @@ EMBEDDED: dict[str, Callable[[Path], list[Result]]] = {
     "footprint": footprint.measure,
     "effects": effects.measure,
     "resuming": resuming.measure,
+    "projecting": projecting.measure,
 }
 """On SQLite, in an empty folder."""
 
@@ -48,6 +50,7 @@ SERVED: dict[str, Callable[[str], list[Result]]] = {
     "postgres-reading": postgres_reading.measure,
     "postgres-effects": effects.measure_postgres,
     "postgres-resuming": resuming.measure_postgres,
+    "postgres-projecting": projecting.measure_postgres,
     "postgres-footprint": postgres_footprint.measure,
     "following": following.measure,
     "peers": peers.measure,

@@ -68,7 +68,6 @@ READING: Final = (
         "stores/test_postgres_order.py::test_rows_beyond_the_transaction_ids_are_noticed_on_the_same_server",
         "stores/test_postgres_order.py::test_a_replica_that_is_promoted_goes_on_above_what_its_primary_showed",
     ),
-    comes_with("147", "a reader's place is ahead of a ledger that was restored from a backup", "projections"),
     covered(
         "164",
         "a place in the global order is given twice",
@@ -191,7 +190,6 @@ READING: Final = (
         "stores/test_reading.py::test_a_follower_of_one_tenant_moves_past_the_records_of_others",
         "stores/recording/test_subscription.py::test_events_of_other_topics_move_the_position",
     ),
-    comes_with("168", "each subscription keeps a connection for its lock", "projections"),
     covered(
         "169",
         "no subscriptions on the embedded store",
@@ -232,7 +230,7 @@ READING: Final = (
         "each batch opens a connection and leaves it",
         "stores/test_sqlite.py::test_reading_and_appending_opens_no_connection_each_time",
         "stores/test_postgres.py::test_the_number_of_connections_stays_small",
-        rest="projections",
+        "stores/test_postgres_read_models.py::test_however_many_runners_keep_no_connection",
     ),
     cannot_occur(
         "145",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import psycopg
 import pytest
 
-from ledger import open_ledger
+from ledger import Actor, Ledger, open_ledger
+from ledger.application.edge import Edge
 from ledger.errors import StoreUnavailable
 from ledger.stores.postgres.address import parse
 from ledger.stores.postgres.inspection import inspect
@@ -17,8 +18,8 @@ from ledger.stores.postgres.store import PostgresStore
 from ledger.stores.postgres.template import DEFAULT_SCHEMA
 from projections.runner import Runner
 from projections.runs import RUNS, Runs
-from projections.standing import forget, status
-from tests.projections.samples import catch_up
+from projections.standing import forget, status, wait_for
+from tests.projections.samples import Counts, catch_up
 from tests.servers.cluster import Cluster
 from tests.stores.secured import Secured, secured
 
@@ -133,3 +134,17 @@ def test_roles_that_come_later_may_use_tables_that_are_there(postgres: Cluster) 
         ledger.open_run("second", "goal")
         catch_up(ledger, Runs())
         assert status(ledger)[0].events == 2
+
+
+def test_however_many_runners_keep_no_connection(postgres: Cluster) -> None:
+    """Who stands by, waits or works holds none in between: they share the few that the store has."""
+    with closing(PostgresStore(postgres.fresh_database(), max_readers=1)) as store, ExitStack() as running:
+        ledger = Ledger(Edge(store, "default", Actor("service:tests")))
+        run = ledger.open_run("run", "goal")
+        for _ in range(12):
+            running.enter_context(Runner(ledger, [Runs(), Counts()]).in_background())
+        for number in range(5):
+            run.promise(f"p-{number}", "do", owed_to="human:kim")
+            assert wait_for(ledger, Runs(), timeout=60)
+            assert wait_for(ledger, Counts(), timeout=60)
+        assert ledger.contract("run").position == 6

@@ -103,7 +103,7 @@ class LedgerFactory(InfrastructureFactory[TrackingRecorder]):
         """
         raise NotSupportedError(
             "the ledger keeps no tracking records: give the projection another PERSISTENCE_MODULE by an "
-            "environment variable with its name before it"
+            "environment variable with its name before it, or write it for the ledger's own `projections`"
         )
 
     def process_recorder(self) -> Never:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from projections.runner import Progress
     from projections.standing import Standing
 
-ABOUT = """Keep read models: tables that are made from the events, and follow them.
+ABOUT = """Keep read models: tables made from the events.
 
 A projection reads the events of a tenant in their order and keeps rows beside them, in tables of its own.
 Nothing of that is a fact: it can be made again at any time. Each command takes --json.

@@ -57,6 +57,7 @@ VERBS = (
     "doctor",
     "do",
     "sources",
+    "project",
 )
 WHY = ("--by", "human:kim", "--reason", "old")
 READERS = (

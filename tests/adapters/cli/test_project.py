@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -101,9 +102,12 @@ def test_one_that_is_ahead_is_forgotten_and_run_again(ledger: Path) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_follower_ends_when_it_is_told_and_lets_go(ledger: Path, how: signal.Signals) -> None:
+    # Tests that run in the background have Ctrl-C ignored, and so have the programs that they start.
+    heeded = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    heeded += "os.execv(sys.argv[1], sys.argv[1:])"
     with (
         subprocess.Popen(
-            [PROGRAM, "project", "run", "--ledger", ledger, "--json"],
+            [sys.executable, "-c", heeded, PROGRAM, "project", "run", "--ledger", ledger, "--json"],
             env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -51,7 +51,8 @@ class Runner:
         page_bytes: most bytes of records in a page, apart from the first.
         lease_seconds: after which time without a sign of life another runner takes over. A page has to be
             handled in less.
-        holder: what this runner is called; None: by machine, process and a random part.
+        holder: what this runner is called, as no other at work is; None: by machine, process and a random
+            part.
 
     Raises:
         InvalidInput: a projection stands twice or declares no tables, or a number is out of range.

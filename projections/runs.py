@@ -63,7 +63,10 @@ class Runs(Projection):
     )
 
     def handle(self, record: Record, rows: Rows) -> None:
-        raise NotImplementedError("records are handled by what `begin` returns")
+        """Fold one record by itself; what `begin` returns folds those of a page at once."""
+        folding = _Folding()
+        folding.handle(record, rows)
+        folding.finish(rows)
 
     def begin(self) -> Handler:
         return _Folding()

@@ -168,16 +168,15 @@ def test_a_follower_shows_what_is_appended_while_it_runs(ledger: Ledger) -> None
 
 def test_closing_the_ledger_ends_a_follower(ledger: Ledger) -> None:
     ledger.open_run("run", "goal")
-    goals, runs = Goals(), Event()
+    begun = Event()
 
     class Told(Goals):
         def handle(self, record: Record, rows: Rows) -> None:
-            runs.set()
+            begun.set()
 
     with Runner(ledger, [Told()]).in_background():
-        runs.wait(60)
+        assert begun.wait(60)
         ledger.close()
-    assert goals.name == "goals"
 
 
 def test_a_ledger_that_is_closed_is_told_where_somebody_waits_for_the_end(ledger: Ledger) -> None:

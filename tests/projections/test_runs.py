@@ -91,6 +91,18 @@ def test_a_run_goes_on_from_its_own_row(ledger: Ledger, monkeypatch: pytest.Monk
     assert all(row["obligations"] == 1 for row in rows(ledger).values())
 
 
+def test_one_record_is_folded_by_itself_too(ledger: Ledger) -> None:
+    class One(Runs):
+        name = "one"
+
+        def begin(self) -> Runs:
+            return self
+
+    lived(ledger)
+    catch_up(ledger, One(), Runs(), page=3)
+    assert kept(ledger, One()) == kept(ledger, Runs())
+
+
 def test_few_contracts_are_kept_in_memory(ledger: Ledger) -> None:
     kept_ones = module._Contracts()
     contracts = []

@@ -305,7 +305,7 @@ def test_a_source_that_cannot_be_read_is_told_and_stays_unchecked(ledger: Any, c
     handbook.reading = RuntimeError("no route")
     (one,) = run.refresh()
     assert (one.found, one.is_fresh, one.because) == ("not_refreshed", False, "RuntimeError: no route")
-    held = ledger.resume("r", actor=Actor("agent:a"), live_seconds=0)
+    held = ledger.resume("r", actor=Actor("service:runner", session="s-9"), live_seconds=0)
     assert [one.kind for one in held.reasons] == ["source_unchecked"]
 
 

@@ -256,7 +256,7 @@ def test_a_limit_suspends_with_its_reason(ledger: Ledger, clock: SetClock) -> No
     late = ledger.open_run("late", "goal", limits=Limits(wall_seconds=60))
     clock.tick(60)
     with pytest.raises(RunIsHeld) as over:
-        late.assume("a", "in stock")
+        late.promise("a", "Mail the customer", owed_to="customer:17")
     assert over.value.evidence == {"limit": "wall_seconds"}
     late.close("cancelled")
 

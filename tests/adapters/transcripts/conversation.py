@@ -64,8 +64,21 @@ def names(ledger: Ledger, run: str) -> list[str]:
 
 
 _WHEN_AND_WHERE = frozenset(
-    {"accepted_at", "at", "hash", "opened_at", "position", "resumed_at", "stated_at", "supersedes"}
+    {
+        "accepted_at",
+        "alive",
+        "at",
+        "hash",
+        "meanwhile",
+        "opened_at",
+        "position",
+        "resumed_at",
+        "stated_at",
+        "stopped",
+        "supersedes",
+    }
 )
+"""An import leaves its run suspended: what another one adds to it came while it was stopped."""
 
 
 def meaning(contract: Contract) -> Any:

@@ -63,7 +63,8 @@ class MemoryStore:
 
     def _settle(self, append: Append) -> Appended | LedgerError:
         try:
-            with self._open() as tables:
+            with self._lock:
+                tables = self._held()
                 outcome = decide(append, tables) or tables.store(append)
         except StoreUnavailable as closed:
             return closed
@@ -73,12 +74,14 @@ class MemoryStore:
     def read(
         self, tenant: str, stream: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
     ) -> list[StoredRow]:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             rows = tables.stream(tenant, stream)[max(after, 0) : None if upto is None else max(upto, 0)]
         return rows if limit is None else rows[: max(limit, 0)]
 
     def load(self, tenant: str, stream: str, fold: str, *, upto: int | None = None) -> Loaded:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             rows = tables.stream(tenant, stream)[: None if upto is None else max(upto, 0)]
             snapshots = tables.snapshots.get((tenant, stream), {})
             nearest = None
@@ -92,7 +95,8 @@ class MemoryStore:
         return Loaded(nearest, [Link(row.position, row.hash, row.record) for row in tail])
 
     def tail(self, *, after: int = 0, limit: int = 500, tenant: str | None = None) -> list[StoredRow]:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             # The gid is the index plus one.
             start, limit = max(after, 0), max(limit, 0)
             if tenant is None:
@@ -110,18 +114,21 @@ class MemoryStore:
         limit: int = 100,
     ) -> list[StoredRow]:
         column, digest = one_digest(key, act, claim)
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             rows = tables.digests.get((tenant, column, digest), [])
             return rows[max(len(rows) - limit, 0) :] if limit > 0 else []
 
     def find_all(self, tenant: str, *, keys: Iterable[bytes], each: int = 8) -> list[StoredRow]:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             found = [tables.digests.get((tenant, "key", key), [])[-max(each, 1) :] for key in set(keys)]
         return sorted(row for rows in found for row in rows)
 
     def heads(self, tenant: str, *, after: str = "", prefix: str = "", limit: int = 500) -> list[StreamHead]:
         found: list[StreamHead] = []
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             names = tables.names.get(tenant, [])
             # Text compares by code point here and by UTF-8 bytes in a database, which is the same order.
             for name in names[bisect_right(names, after) :]:
@@ -133,34 +140,40 @@ class MemoryStore:
         return found
 
     def blobs(self, tenant: str, digests: Iterable[bytes]) -> dict[bytes, bytes]:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             found = {digest: tables.blobs.get((tenant, digest)) for digest in digests}
         return {digest: next(iter(kinds.values())).content for digest, kinds in found.items() if kinds}
 
     def open_head(self, tenant: str, stream: str) -> int:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             return tables.heads[tenant].setdefault(stream, 0)
 
     def source_heads(self, tenant: str) -> dict[str, int]:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             return dict(sorted(tables.heads.get(tenant, {}).items()))
 
     def put_snapshot(
         self, tenant: str, stream: str, snapshot: SnapshotRow, *, keep_every: int = 1000
     ) -> None:
         start = snapshot.position - snapshot.position % keep_every
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             kept = tables.snapshots[tenant, stream]
             for position in [position for position in kept if start <= position < snapshot.position]:
                 del kept[position]
             kept[snapshot.position] = snapshot
 
     def snapshots(self, tenant: str, stream: str) -> list[SnapshotRow]:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             return [snapshot for _, snapshot in sorted(tables.snapshots.get((tenant, stream), {}).items())]
 
     def drop_snapshots(self, tenant: str | None = None) -> int:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             dropped = [place for place in tables.snapshots if tenant in {None, place[0]}]
             return sum(len(tables.snapshots.pop(place)) for place in dropped)
 
@@ -177,7 +190,8 @@ class MemoryStore:
         progress: str | None = None,
     ) -> datetime | None:
         first_until, now = checked(attempt, first_until, until_seconds, now)
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             leases = tables.leases[tenant, key]
             lease = renewed(
                 leases.get(attempt),
@@ -193,29 +207,34 @@ class MemoryStore:
         return lease.until
 
     def lease(self, tenant: str, key: bytes, attempt: int) -> Lease | None:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             return tables.leases.get((tenant, key), {}).get(attempt)
 
     def release(self, tenant: str, key: bytes) -> None:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             tables.leases.pop((tenant, key), None)
 
     def lease_offset(self) -> timedelta:
-        with self._open():
+        with self._lock:
+            self._held()
             return timedelta(0)
 
     def read_models(self) -> MemoryReadModels:
         return self._models
 
     def end(self, *, newest: bool = False) -> int:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             return len(tables.events)
 
     def wait(self, after: int, timeout: float) -> bool:
         return self._wakeup.wait(lambda: self._closed or self.end() > after, timeout)
 
     def describe(self) -> dict[str, str | int | bool]:
-        with self._open():
+        with self._lock:
+            self._held()
             return {"store": "memory", "schema": 0, "durable": False}
 
     def close(self) -> None:
@@ -237,15 +256,19 @@ class MemoryStore:
 
     @contextmanager
     def _events(self) -> Iterator[list[StoredRow]]:
-        with self._open() as tables:
+        with self._lock:
+            tables = self._held()
             yield tables.events
 
-    @contextmanager
-    def _open(self) -> Iterator[_Tables]:
-        with self._lock:
-            if self._closed:
-                raise StoreUnavailable("this ledger was closed, and what it held is gone", reason="closed")
-            yield self._tables
+    def _held(self) -> _Tables:
+        """Return the tables, for who holds the lock.
+
+        The lock is taken by `with` itself, not by a generator in between: one that an interrupt leaves, and
+        a traceback keeps, would hold it for ever.
+        """
+        if self._closed:
+            raise StoreUnavailable("this ledger was closed, and what it held is gone", reason="closed")
+        return self._tables
 
 
 class _Tables:

@@ -104,7 +104,7 @@ def test_it_is_caught_up_by_whoever_works_on_it(open_on: OpenLedger) -> None:
 def test_to_begin_anew_takes_the_lease_away(ledger: Ledger) -> None:
     fill(ledger)
     counts = Counts()
-    with Runner(ledger, [counts]).in_background():
+    with Runner(ledger, [counts], lease_seconds=0.3).in_background():
         until(lambda: kept(ledger, counts) == naive(ledger, counts))
         for _ in range(3):
             forget(ledger, counts)

@@ -14,6 +14,7 @@ from ledger.run.decision import acting
 from ledger.run.execution import merged
 from ledger.run.keys import runtime_digest
 from ledger.run.limits import CAUSES
+from ledger.run.markdown import shortened
 from ledger.run.standing import Revoked
 
 
@@ -29,7 +30,7 @@ def on_authority(contract: Contract, question: Question) -> Iterator[Reason]:
             continue
         # Who grants less instead, or confirms what somebody else has, says so with the revocation in view.
         if not any(covers(other, gone) or _said_at(other) > gone.position for other in valid):
-            what = f"grant {gone.id!r} was revoked: {_brief(gone.reason)}"
+            what = f"grant {gone.id!r} was revoked: {shortened(gone.reason)}"
             yield reason("authority_revoked", what, position=gone.position, since=gone.at, who=gone.by)
     decides = acting(question.actor)
     if not contract.authority_needed or not decides.startswith("agent:"):
@@ -112,8 +113,3 @@ def on_limits(contract: Contract, question: Question) -> Iterator[Reason]:
     if any(_said_at(grant) > stopped.position for grant in contract.grants):
         return
     yield reason("limit_reached", stopped.reason, position=stopped.position, since=stopped.at)
-
-
-def _brief(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 200 else text[:199] + "…"

@@ -12,6 +12,7 @@ from ledger.run.constraints import gone_at, is_reworded
 from ledger.run.contract import Constraint, Contract
 from ledger.run.keys import check_key
 from ledger.run.known import after
+from ledger.run.markdown import shortened
 from ledger.run.observations import find
 from ledger.run.sources import SourceState
 
@@ -36,7 +37,7 @@ def _on_constraint(contract: Contract, constraint: Constraint, state: SourceStat
     gone = gone_at(constraint, state)
     if gone is not None:
         rests = "" if gone.id == constraint.id else f", on which {constraint.id!r} rests"
-        what = f"{state.source} withdrew {gone.id!r}{rests}: {_brief(gone.reason)}"
+        what = f"{state.source} withdrew {gone.id!r}{rests}: {shortened(gone.reason)}"
         yield reason("constraint_withdrawn", what, position=constraint.position, since=gone.at, who=gone.by)
     elif is_reworded(contract, constraint, state):
         assert constraint.source is not None
@@ -77,8 +78,3 @@ def _on_checks(contract: Contract, source: str, question: Question) -> Iterator[
         yield reason(
             "source_unchecked", f"{source} was last read too long ago", position=seen.position, since=since
         )
-
-
-def _brief(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 200 else text[:199] + "…"

@@ -41,6 +41,12 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+def shortened(text: str, most: int = 200) -> str:
+    """Write a text on one line of at most so many characters, the last one a mark where it was cut."""
+    text = flat(text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def moment(at: datetime) -> str:
     """Write a time in UTC to the second, as people read it."""
     return f"{at:%Y-%m-%d %H:%M:%S}Z"

@@ -9,6 +9,7 @@ from ledger import events as e
 from ledger.record import Record
 from ledger.run.contract import WINDOW, Contract
 from ledger.run.fold import Changes
+from ledger.run.markdown import shortened
 from ledger.run.standing import Alive, Meanwhile
 from ledger.values import Actor
 
@@ -49,8 +50,6 @@ _ITS_OWN = frozenset(
 )
 """What the program says too, where it comes from its own actor and session."""
 
-_LONGEST = 200
-
 
 def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
     """Note a sign of life, or what others said since the last one."""
@@ -69,7 +68,7 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
             "by": getattr(event, "by", None) or record.actor.id,
             "name": record.name,
             "position": record.position,
-            "what": _short(words(event)),
+            "what": shortened(words(event)),
         }
     )
     return {"meanwhile": (*contract.meanwhile[1 - WINDOW :], one)}
@@ -135,11 +134,6 @@ def alive(record: Record) -> Alive:
             "session": record.actor.session,
         }
     )
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 _WORDS: dict[type[e.Event], Callable[[Any], str]] = {

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from ledger.canonical import invalid
 from projections.base import Projection
 from projections.runs import Runs
+from projections.timeline import Timeline
 
-BUILT_IN: dict[str, Projection] = {one.name: one for one in (Runs(),)}
+BUILT_IN: dict[str, Projection] = {one.name: one for one in (Runs(), Timeline())}
 """The present version of each."""
 
 

@@ -47,3 +47,13 @@ class ProjectionChanged(ProjectionError):
     """
 
     code = "projection_changed"
+
+
+class ProjectionBehind(ProjectionError):
+    """It has not handled what an answer needs; `gid` is how far it has come.
+
+    Run it, or ask as of that place.
+    """
+
+    code = "projection_behind"
+    gid: int

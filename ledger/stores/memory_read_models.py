@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from ledger.canonical import invalid
 from ledger.stores.base import StoredRow
-from ledger.stores.read_model_sql import all_columns, table_name
+from ledger.stores.read_model_queries import rendered
+from ledger.stores.read_model_sql import all_columns, creation, table_name
 from ledger.stores.read_models import (
     Advance,
     Behind,
     Cursor,
     Key,
+    Look,
     Model,
     Reached,
     Row,
     Table,
+    Tables,
+    Values,
     fenced,
     may_take,
 )
+from ledger.stores.sqlite_read_models import DIALECT, TYPES
 from ledger.stores.stamps import system_clock
+
+T = TypeVar("T")
 
 Place = tuple[str, str, int]
 
@@ -66,9 +75,18 @@ class MemoryReadModels:
             for table in model.tables:
                 self._rows.pop((tenant, table_name(model, table)), None)
 
+    def look(self, tenant: str, step: Callable[[Look], T]) -> T:
+        with self._opened():
+            cursors = self._cursors_of(tenant)
+            rows = {made: list(kept.values()) for (of, made), kept in self._rows.items() if of == tenant}
+        return step(_Look(tenant, cursors, rows))
+
     def cursors(self, tenant: str) -> list[Cursor]:
         with self._opened():
-            return [self._cursors[place] for place in sorted(self._cursors) if place[0] == tenant]
+            return self._cursors_of(tenant)
+
+    def _cursors_of(self, tenant: str) -> list[Cursor]:
+        return [self._cursors[place] for place in sorted(self._cursors) if place[0] == tenant]
 
     def take(
         self, tenant: str, model: Model, *, holder: str, seconds: float, now: datetime | None = None
@@ -124,6 +142,39 @@ class MemoryReadModels:
             # The gid is the index plus one.
             left = [row for row in events[max(after, 0) :] if row.tenant == tenant]
             return Behind(len(left), left[0].record if left else None)
+
+
+class _Look:
+    """See `ledger.stores.read_models.Look`: queries run on a copy of the rows in an SQLite of their own."""
+
+    def __init__(self, tenant: str, cursors: list[Cursor], rows: Mapping[str, list[Row]]) -> None:
+        self._tenant = tenant
+        self._known = cursors
+        self._rows = rows
+        self._copied: set[str] = set()
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+
+    def cursors(self) -> list[Cursor]:
+        return self._known
+
+    def select(
+        self, query: str, tables: Tables, values: Values, *, upto: int | None = None, until: str | None = None
+    ) -> list[tuple[Any, ...]]:
+        for model, table in tables.values():
+            self._copy(model, table)
+        asked = rendered(query, tables, values, DIALECT, self._tenant, upto=upto, until=until)
+        return self._connection.execute(asked.text, asked.values).fetchall()
+
+    def _copy(self, model: Model, table: Table) -> None:
+        name = table_name(model, table)
+        if name in self._copied:
+            return
+        self._copied.add(name)
+        for statement in creation(model, table, TYPES):
+            self._connection.execute(statement)
+        marks = ", ".join("?" * len(all_columns(table)))
+        rows = ((self._tenant, *row) for row in self._rows.get(name, ()))
+        self._connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows)
 
 
 def _check(table: Table, rows: Iterable[Row | None]) -> None:

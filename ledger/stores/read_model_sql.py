@@ -13,7 +13,7 @@ from ledger.stores.read_models import Kind, Model, Table
 
 def table_name(model: Model, table: Table) -> str:
     """Name the table in a database."""
-    return f"projection_{model.projection}_v{model.version}_{table.name}"
+    return f"projection_{model.projection}_v{model.version}{'b' * model.slot}_{table.name}"
 
 
 def column_names(table: Table) -> list[str]:

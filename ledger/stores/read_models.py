@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from ledger.canonical import invalid
 from ledger.errors import LeaseLost
 from ledger.values.times import read_time, write_time
+
+T = TypeVar("T")
 
 Kind = Literal["text", "integer", "bytes"]
 Cell = str | int | bytes | None
@@ -50,6 +52,9 @@ class Table(NamedTuple):
     """Columns that tell the rows of a tenant apart; none of them is optional."""
     indexes: tuple[tuple[str, ...], ...] = ()
     """Columns to look rows up by, behind the tenant."""
+    facts: bool = False
+    """Rows are put once and never change, so that what the table held earlier can be read from it: it has a
+    column `at`, the time of the record a row comes from."""
 
 
 class Model(NamedTuple):
@@ -58,6 +63,8 @@ class Model(NamedTuple):
     projection: str
     version: int
     tables: tuple[Table, ...]
+    slot: int = 0
+    """0 or 1: a version that is made once more is made beside the one that is read."""
 
     @property
     def shape(self) -> str:
@@ -74,6 +81,13 @@ class Model(NamedTuple):
             if table.name == name:
                 return table
         raise invalid("table", f"{self.projection} version {self.version} has no table {name!r:.50}")
+
+
+Tables = Mapping[str, tuple[Model, Table]]
+"""By the name that a query uses, which table of which read model is meant."""
+Value = Cell | tuple[Cell, ...]
+"""What a query is given; a tuple stands in brackets, behind IN."""
+Values = Mapping[str, Value]
 
 
 class Mark(NamedTuple):
@@ -159,6 +173,29 @@ class Behind(NamedTuple):
     """The first of these records."""
 
 
+class Look(Protocol):
+    """Read models of one tenant as of one moment."""
+
+    def cursors(self) -> list[Cursor]:
+        """List the cursors of the tenant, by projection and version."""
+
+    def select(
+        self, query: str, tables: Tables, values: Values, *, upto: int | None = None, until: str | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Run a query; see `ledger.stores.read_model_queries` for how it is written.
+
+        Args:
+            query: one SELECT.
+            tables: what the names in its braces stand for.
+            values: what its `:names` stand for.
+            upto: facts of later global positions are left out.
+            until: facts of later times are left out.
+
+        Raises:
+            InvalidInput: it names a table or a value that is not given.
+        """
+
+
 class Kept(Protocol):
     """Tables of read models."""
 
@@ -182,6 +219,9 @@ class Kept(Protocol):
 
     def forget(self, tenant: str, model: Model) -> None:
         """Delete the tenant's rows and cursor, in one transaction. Who works on it loses its lease."""
+
+    def look(self, tenant: str, step: Callable[[Look], T]) -> T:
+        """Run a step that reads read models as of one moment; it may be run again, from another moment."""
 
 
 class Cursors(Protocol):
@@ -288,6 +328,8 @@ def check_model(model: Model) -> None:
     _named("projection", model.projection, LONGEST_PROJECTION)
     if type(model.version) is not int or not 0 < model.version <= HIGHEST_VERSION:
         raise invalid("version", f"a version is a number from 1 to {HIGHEST_VERSION}")
+    if model.slot not in (0, 1):
+        raise invalid("slot", "a version is made in one of two slots, 0 and 1")
     if not model.tables or len({table.name for table in model.tables}) != len(model.tables):
         raise invalid("tables", "a projection has at least one table, each with a name of its own")
     for table in model.tables:
@@ -306,6 +348,8 @@ def _check_table(table: Table) -> None:
     for names in (table.key, *table.indexes):
         if not names or not columns.keys() >= set(names) or len(set(names)) != len(names):
             raise invalid("key", f"{names!r:.100} names no columns of the table {table.name}")
+    if table.facts and columns.get("at") != Column("at"):
+        raise invalid("table", f"facts have a time each, and {table.name} has no column 'at' of text")
     if any(columns[name].optional for name in table.key):
         raise invalid("key", f"what rows of {table.name} are told apart by cannot be missing")
 

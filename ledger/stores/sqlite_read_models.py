@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from ledger.errors import InvalidInput
+from ledger.stores.read_model_queries import Dialect, rendered
 from ledger.stores.read_model_sql import column_names, creation, listed, table_name, upsert
 from ledger.stores.read_models import (
     Advance,
@@ -15,10 +16,13 @@ from ledger.stores.read_models import (
     Cursor,
     Key,
     Kind,
+    Look,
     Model,
     Reached,
     Row,
     Table,
+    Tables,
+    Values,
     cells_of,
     fenced,
     may_take,
@@ -31,7 +35,11 @@ from ledger.stores.sqlite_writer import Writer
 from ledger.stores.stamps import system_clock
 from ledger.values.times import read_time, write_time
 
-_TYPES: Mapping[Kind, str] = {"text": "TEXT", "integer": "INTEGER", "bytes": "BLOB"}
+T = TypeVar("T")
+
+TYPES: Mapping[Kind, str] = {"text": "TEXT", "integer": "INTEGER", "bytes": "BLOB"}
+
+DIALECT = Dialect(mark=lambda number, cell: f"?{number}")
 
 
 class SQLiteReadModels:
@@ -51,7 +59,7 @@ class SQLiteReadModels:
             there = self._columns(cursor, model)
             for table in model.tables:
                 if table.name not in there:
-                    for statement in creation(model, table, _TYPES):
+                    for statement in creation(model, table, TYPES):
                         cursor.execute(statement)
 
         self._writer.run(step)
@@ -84,6 +92,12 @@ class SQLiteReadModels:
                 cursor.execute(f'DELETE FROM "{table_name(model, table)}" WHERE "tenant" = ?', (tenant,))
 
         self._writer.run(step)
+
+    def look(self, tenant: str, step: Callable[[Look], T]) -> T:
+        cursors = self._sql["cursors"]
+        return self._readers.fetch_as_of_one_moment(
+            lambda connection: step(SQLiteLook(connection, tenant, cursors))
+        )
 
     def cursors(self, tenant: str) -> list[Cursor]:
         return list(map(_cursor, self._readers.fetch(self._sql["cursors"], (tenant,))))
@@ -169,6 +183,24 @@ class SQLiteReadModels:
             if rows:
                 marks = ", ".join("?" * len(rows[0]))
                 cursor.executemany(upsert(model, table, f"VALUES ({marks})"), rows)
+
+
+class SQLiteLook:
+    """See `ledger.stores.read_models.Look`."""
+
+    def __init__(self, connection: sqlite3.Connection, tenant: str, cursors: str) -> None:
+        self._connection = connection
+        self._tenant = tenant
+        self._cursors = cursors
+
+    def cursors(self) -> list[Cursor]:
+        return list(map(_cursor, self._connection.execute(self._cursors, (self._tenant,)).fetchall()))
+
+    def select(
+        self, query: str, tables: Tables, values: Values, *, upto: int | None = None, until: str | None = None
+    ) -> list[tuple[Any, ...]]:
+        asked = rendered(query, tables, values, DIALECT, self._tenant, upto=upto, until=until)
+        return self._connection.execute(asked.text, asked.values).fetchall()
 
 
 def _select(model: Model, table: Table) -> str:

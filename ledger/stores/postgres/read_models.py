@@ -18,6 +18,7 @@ from ledger.stores.postgres.roles import established, grant_read_models
 from ledger.stores.postgres.schema import LOCK
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.template import in_schema, statements
+from ledger.stores.read_model_queries import Dialect, rendered
 from ledger.stores.read_model_sql import column_kinds, column_names, creation, listed, table_name, upsert
 from ledger.stores.read_models import (
     Advance,
@@ -25,9 +26,12 @@ from ledger.stores.read_models import (
     Cursor,
     Key,
     Kind,
+    Look,
     Model,
     Row,
     Table,
+    Tables,
+    Values,
     cells_of,
     fenced,
     reached_of,
@@ -36,6 +40,7 @@ from ledger.stores.read_models import (
 T = TypeVar("T")
 
 _TYPES: Mapping[Kind, str] = {"text": 'text COLLATE "C"', "integer": "bigint", "bytes": "bytea"}
+_CASTS: Mapping[type, str] = {str: "text", int: "bigint", bool: "bigint", bytes: "bytea"}
 _ARRAYS: Mapping[Kind, str] = {"text": "text[]", "integer": "bigint[]", "bytes": "bytea[]"}
 
 
@@ -99,6 +104,18 @@ class PostgresReadModels:
                     session.connection.execute(f"{query} WHERE tenant = $1".encode(), (tenant,))
 
         self._side.use(step)
+
+    def look(self, tenant: str, step: Callable[[Look], T]) -> T:
+        def read(session: Session) -> T:
+            session.command(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                found = step(_Look(session, tenant, self._sql["cursors"], self._within))
+                session.command(b"COMMIT")
+            finally:
+                session.roll_back()
+            return found
+
+        return self._readers.use(read)
 
     def cursors(self, tenant: str) -> list[Cursor]:
         found = self._readers.use(lambda session: self._ask(session, "cursors", tenant))
@@ -196,6 +213,25 @@ class PostgresReadModels:
 
     def _execute(self, session: Session, name: str, *values: object) -> None:
         session.connection.execute(self._sql[name].encode(), values)
+
+
+class _Look:
+    """See `ledger.stores.read_models.Look`."""
+
+    def __init__(self, session: Session, tenant: str, cursors: str, within: str) -> None:
+        self._session = session
+        self._tenant = tenant
+        self._cursors = cursors
+        self._dialect = Dialect(lambda number, cell: f"${number}::{_CASTS[type(cell)]}", within)
+
+    def cursors(self) -> list[Cursor]:
+        return list(map(_cursor, _fetch(self._session, self._cursors, (self._tenant,))))
+
+    def select(
+        self, query: str, tables: Tables, values: Values, *, upto: int | None = None, until: str | None = None
+    ) -> list[tuple[Any, ...]]:
+        asked = rendered(query, tables, values, self._dialect, self._tenant, upto=upto, until=until)
+        return _fetch(self._session, asked.text, tuple(asked.values))
 
 
 @cache

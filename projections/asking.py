@@ -1,0 +1,177 @@
+"""Asking: bring the read models of a question up to date, then answer it as of one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from ledger.application.edge import Edge
+from ledger.application.ledger import Ledger, edge_of
+from ledger.application.rows import decoded
+from ledger.canonical import invalid
+from ledger.errors import RunNotFound, StoreUnavailable
+from ledger.record import Record
+from ledger.stores.read_models import Cell, Cursor, Look, Model, Tables
+from ledger.values.times import utc, write_time
+from projections.base import Projection
+from projections.built_in import BUILT_IN
+from projections.cursors import check_mark, stop_error
+from projections.errors import ProjectionBehind, ProjectionError
+from projections.questions.base import Answer, Asked, Parameter, Question
+from projections.questions.catalogue import question_named
+from projections.runner import Progress, Runner
+
+
+def ask(
+    ledger: Ledger,
+    question: str | Question,
+    /,
+    *,
+    as_of: int | datetime | None = None,
+    now: datetime | None = None,
+    catch_up: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    **given: Any,
+) -> Answer:
+    """Answer a question from read models, exactly, as of a stated place in the ledger.
+
+    Args:
+        ledger: the tenant's.
+        question: a name of `ask --list`, or a question of your own.
+        as_of: what the ledger said at a global position, or at a time (inclusive); None: what it says now.
+        now: the time that what only time changes is judged by; None: `as_of` where that is a time, else the
+            ledger's clock.
+        catch_up: run the projections it needs first, unless others do, until all that is shown now is
+            handled; False: answer from what is handled, as of that place.
+        progress: told how far they are meanwhile.
+        given: the question's parameters by name; times as datetime.
+
+    Raises:
+        RunNotFound: the parameter `run` names none.
+        InvalidInput: there is no such question, a parameter is missing, unknown or malformed, or `as_of` lies
+            behind the end of the ledger.
+        ProjectionStopped: a record before that place cannot be handled.
+        ProjectionBehind: what is needed was not handled that far.
+        ProjectionAhead: the read models come from another ledger, or from one that was restored.
+    """
+    asked = question_named(question) if isinstance(question, str) else question
+    edge = edge_of(ledger)
+    values = _values(asked.parameters, given)
+    needed = [BUILT_IN[name] for name in asked.uses]
+    target = edge.store.end()
+    until = None
+    if isinstance(as_of, datetime):
+        until = utc(as_of)
+    elif as_of is not None:
+        if as_of > target:
+            raise invalid("as_of", f"the ledger ends at the global position {target}")
+        target = as_of
+    run = values.get("run")
+    if isinstance(run, str) and not edge.store.read(edge.tenant, run, limit=1):
+        raise RunNotFound(f"no run {run!r:.60} was opened", run=run)
+    if catch_up:
+        _catch_up(ledger, needed, progress)
+    judged = utc(now) if now is not None else until or edge.now()
+
+    def step(look: Look) -> Answer:
+        cursors = _cursors(look, needed)
+        _check(edge, needed, cursors, target if catch_up or isinstance(as_of, int) else 0)
+        place = min(cursor.reached.position for cursor in cursors)
+        if isinstance(as_of, int):
+            place = as_of
+        reads = _Reads(edge, look, needed, place, until)
+        one = Asked(values, judged, reads.select, reads.record)
+        rows = [tuple(row) for row in asked.rows(one)]
+        return Answer(asked.name, values, place, until, judged, asked.columns, rows, notes=tuple(one.notes))
+
+    return edge.store.read_models().look(edge.tenant, step)
+
+
+class _Reads:
+    """What a question may read, as of one moment."""
+
+    def __init__(
+        self, edge: Edge, look: Look, needed: list[Projection], upto: int, until: datetime | None
+    ) -> None:
+        self._edge = edge
+        self._look = look
+        self._upto = upto
+        self._until = None if until is None else write_time(until)
+        self._tables: Tables = {
+            f"{model.projection}.{table.name}": (model, table)
+            for model in (one.model for one in needed)
+            for table in model.tables
+        }
+
+    def select(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        return self._look.select(query, self._tables, values, upto=self._upto, until=self._until)
+
+    def record(self, run: str, position: int) -> Record:
+        row = self._edge.store.read(self._edge.tenant, run, after=position - 1, limit=1)[0]
+        return decoded(row)
+
+
+def _values(parameters: tuple[Parameter, ...], given: Mapping[str, Any]) -> dict[str, Cell]:
+    known = {one.name for one in parameters}
+    for name in given:
+        if name not in known:
+            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise invalid(name, f"the question has no such parameter; {there}")
+    return {one.name: _value(one, given.get(one.name)) for one in parameters}
+
+
+def _value(parameter: Parameter, value: Any) -> Cell:
+    if value is None:
+        if parameter.required:
+            raise invalid(parameter.name, f"the question needs it: {parameter.about}")
+        return None
+    if parameter.kind == "time":
+        if not isinstance(value, datetime):
+            raise invalid(parameter.name, "a datetime with its zone is needed")
+        try:
+            return write_time(value)
+        except ValueError as error:
+            raise invalid(parameter.name, str(error)) from None
+    wanted = int if parameter.kind == "integer" else str
+    if type(value) is not wanted:
+        raise invalid(parameter.name, f"{parameter.kind} is needed, not {value!r:.50}")
+    return value
+
+
+def _catch_up(ledger: Ledger, needed: list[Projection], progress: Callable[[Progress], None] | None) -> None:
+    try:
+        Runner(ledger, needed).run(until_current=True, progress=progress)
+    except ProjectionError:
+        # Told with how far it has come; behind the place that is asked about it is no matter.
+        return
+    except StoreUnavailable as error:
+        # A login that may only read answers from what others have handled.
+        if error.data.get("reason") != "no_privilege":
+            raise
+
+
+def _cursors(look: Look, needed: list[Projection]) -> list[Cursor]:
+    found = {(cursor.projection, cursor.version): cursor for cursor in look.cursors()}
+    models = [one.model for one in needed]
+    for model in models:
+        if (model.projection, model.version) not in found:
+            raise _behind(model, 0)
+    return [found[model.projection, model.version] for model in models]
+
+
+def _check(edge: Edge, needed: list[Projection], cursors: list[Cursor], target: int) -> None:
+    for projection, cursor in zip(needed, cursors, strict=True):
+        check_mark(edge, cursor)
+        if cursor.reached.position < target:
+            raise stop_error(cursor) or _behind(projection.model, cursor.reached.position)
+
+
+def _behind(model: Model, position: int) -> ProjectionBehind:
+    return ProjectionBehind(
+        f"the projection {model.projection} version {model.version} has handled the ledger up to the global "
+        f"position {position} only: run it (intent-ledger project run {model.projection} --until-current)",
+        projection=model.projection,
+        version=model.version,
+        gid=position,
+    )

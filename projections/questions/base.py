@@ -1,0 +1,125 @@
+"""What a question is: a stable name, what it answers and what it cannot, parameters, columns, a query.
+
+    class Goals(Question):
+        name = "goals"
+        about = "Every goal that a run had, with who set it, and why."
+        cannot = "It knows what was said of a goal, and not whether an agent followed it."
+        parameters = (RUN,)
+        columns = (AnswerColumn("goal", "The goal in its own words."), ...)
+        example = "run=refund-17"
+        uses = ("goals",)
+
+        def rows(self, asked: Asked) -> Iterable[Row]:
+            query = "SELECT g.text FROM {goals.goals} AS g WHERE g.run = :run ORDER BY g.position"
+            return asked.select(query, **asked.given)
+
+Answers are exact: they are read as of one moment from read models that have handled everything up to a stated
+place, and say which place that is. Asked as of an earlier place or time, a question says what the ledger said
+then. What only time changes takes `now`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from ledger.record import Record
+from ledger.stores.read_models import Cell
+
+Kind = Literal["text", "time", "integer"]
+Row = tuple[Cell, ...]
+
+
+class Parameter(NamedTuple):
+    """What a question is asked about."""
+
+    name: str
+    about: str
+    kind: Kind = "text"
+    """A time is a moment with its zone; handed to the query as records write it."""
+    required: bool = False
+
+
+class AnswerColumn(NamedTuple):
+    """A column of an answer."""
+
+    name: str
+    about: str
+
+
+class Answer(NamedTuple):
+    """What a question was answered, and as of when."""
+
+    question: str
+    given: Mapping[str, Cell]
+    as_of: int
+    """Global position up to which everything was known, and nothing later."""
+    until: datetime | None
+    """Only what was recorded up to this time was looked at; None: all of it."""
+    now: datetime
+    """The time that what only time changes was judged by."""
+    columns: tuple[AnswerColumn, ...]
+    rows: list[Row]
+    notes: tuple[str, ...] = ()
+    """What this answer leaves open, beyond what the question never tells."""
+
+
+@dataclass
+class Asked:
+    """A question on its way to an answer: what it was given, and what it may read."""
+
+    given: Mapping[str, Cell]
+    """By parameter; one that was not given is None."""
+    now: datetime
+    select: Callable[..., list[tuple[Any, ...]]]
+    """Run a query with values by name; see `ledger.stores.read_model_queries`. All queries of a question see
+    one moment."""
+    record: Callable[[str, int], Record]
+    """Read one record of the ledger by stream and position, verified."""
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, words: str) -> None:
+        """Say what this answer leaves open."""
+        if words not in self.notes:
+            self.notes.append(words)
+
+    def where(self, **conditions: str) -> str:
+        """Write the conditions of those parameters that were given, joined by AND; `1 = 1` where none was.
+
+        Args:
+            conditions: by parameter, the condition that uses it, e.g. `run="i.run = :run"`.
+        """
+        asked = [condition for name, condition in conditions.items() if self.given[name] is not None]
+        return " AND ".join(asked) or "1 = 1"
+
+
+class Question(ABC):
+    """A question that has a name."""
+
+    name: ClassVar[str]
+    """Lower-case words with hyphens; it never changes its meaning."""
+    about: ClassVar[str]
+    """What it answers, in one sentence."""
+    cannot: ClassVar[str]
+    """What it cannot tell, in one sentence."""
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    columns: ClassVar[tuple[AnswerColumn, ...]]
+    example: ClassVar[str] = ""
+    """Parameters of a sensible call, as the command line takes them: `run=refund-17`."""
+    uses: ClassVar[tuple[str, ...]]
+    """Projections it reads, by name."""
+
+    @abstractmethod
+    def rows(self, asked: Asked) -> Iterable[Row]:
+        """Return the rows of the answer, in a stable order, each with the cells of `columns`."""
+
+
+RUN = Parameter("run", "The run, by its id.", required=True)
+SOME_RUN = Parameter("run", "Only this run.")
+KEY = Parameter("key", "The effect, by its key or by the beginning of it that tells it apart.", required=True)
+SINCE = Parameter("since", "From this time on.", kind="time")
+BEFORE = Parameter("before", "Before this time.", kind="time")
+PERIOD = (SINCE, BEFORE)

@@ -31,6 +31,9 @@ from ledger.stores.read_models import Cell
 
 Kind = Literal["text", "time", "integer"]
 Row = tuple[Cell, ...]
+Group = Literal[
+    "Before an act", "Rules", "Time", "Goals and obligations", "Approvals", "Effects", "People and subjects"
+]
 
 
 class Parameter(NamedTuple):
@@ -101,6 +104,8 @@ class Question(ABC):
 
     name: ClassVar[str]
     """Lower-case words with hyphens; it never changes its meaning."""
+    group: ClassVar[Group]
+    """Under which heading it is listed."""
     about: ClassVar[str]
     """What it answers, in one sentence."""
     cannot: ClassVar[str]

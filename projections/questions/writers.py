@@ -11,6 +11,7 @@ class Writers(Question):
     """Who wrote to this run, from which session, authenticated how."""
 
     name = "writers"
+    group = "People and subjects"
     about = "Who wrote to a run, from which session, for whom, authenticated how, and what they wrote."
     cannot = (
         "Whether somebody was who they said they were: it tells by what that was proven, or that it was not."

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from ledger.canonical import invalid
 from projections.base import Projection
+from projections.effects import Effects
 from projections.runs import Runs
 from projections.timeline import Timeline
 
-BUILT_IN: dict[str, Projection] = {one.name: one for one in (Runs(), Timeline())}
+BUILT_IN: dict[str, Projection] = {one.name: one for one in (Runs(), Timeline(), Effects())}
 """The present version of each."""
 
 

@@ -83,7 +83,9 @@ def ask(
         reads = _Reads(edge, look, needed, place, until)
         one = Asked(values, judged, reads.select, reads.record)
         rows = [tuple(row) for row in asked.rows(one)]
-        return Answer(asked.name, values, place, until, judged, asked.columns, rows, notes=tuple(one.notes))
+        events = min(cursor.reached.events for cursor in cursors)
+        notes = tuple(one.notes)
+        return Answer(asked.name, values, place, until, judged, asked.columns, rows, notes, events)
 
     return edge.store.read_models().look(edge.tenant, step)
 

@@ -68,6 +68,8 @@ class Answer(NamedTuple):
     rows: list[Row]
     notes: tuple[str, ...] = ()
     """What this answer leaves open, beyond what the question never tells."""
+    events: int = 0
+    """How many events of the tenant the read models it was read from had handled by then."""
 
 
 @dataclass

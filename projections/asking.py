@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from ledger.application.edge import Edge
 from ledger.application.ledger import Ledger, edge_of
+from ledger.application.reading import records_of
 from ledger.application.rows import decoded
 from ledger.canonical import invalid
 from ledger.errors import RunNotFound, StoreUnavailable
@@ -81,7 +82,7 @@ def ask(
         if isinstance(as_of, int):
             place = as_of
         reads = _Reads(edge, look, needed, place, until)
-        one = Asked(values, judged, reads.select, reads.record)
+        one = Asked(values, judged, reads.select, reads.record, reads.records)
         rows = [tuple(row) for row in asked.rows(one)]
         events = min(cursor.reached.events for cursor in cursors)
         notes = tuple(one.notes)
@@ -112,6 +113,13 @@ class _Reads:
     def record(self, run: str, position: int) -> Record:
         row = self._edge.store.read(self._edge.tenant, run, after=position - 1, limit=1)[0]
         return decoded(row)
+
+    def records(self, run: str) -> Iterator[Record]:
+        for record in records_of(self._edge, run):
+            later = self._until is not None and write_time(record.at) > self._until
+            if later or (record.global_position or 0) > self._upto:
+                return
+            yield record
 
 
 def _values(parameters: tuple[Parameter, ...], given: Mapping[str, Any]) -> dict[str, Cell]:

@@ -21,7 +21,7 @@ then. What only time changes takes `now`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -84,6 +84,8 @@ class Asked:
     one moment."""
     record: Callable[[str, int], Record]
     """Read one record of the ledger by stream and position, verified."""
+    records: Callable[[str], Iterator[Record]]
+    """Read the records of a stream, verified, in order: those up to the moment that is asked about."""
     notes: list[str] = field(default_factory=list)
 
     def note(self, words: str) -> None:

@@ -62,7 +62,7 @@ class Effects(Facts):
             Column("undone_by", optional=True),
             Column("witnessed", "integer"),
             Column("max_attempts", "integer"),
-            indexes=(("key",), ("act",), ("tool", "at"), ("at",), ("approval",)),
+            indexes=(("key",), ("act",), ("tool", "at"), ("at",), ("approval", "run")),
         ),
         fact_table(
             STEPS,

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from ledger.events import Parent
-from ledger.run.contract import Contract
+from ledger.run.contract import Contract, Review
 from ledger.run.standing import Hold
 from ledger.values import Count, Id, Instant, Labels, Party, RunId, Value, Verdict
 
@@ -54,6 +54,8 @@ class RunSummary(Value):
     """When its program gave its last sign of life."""
     at: Instant
     """Time of its last event."""
+    changed_since_review: Count | None = None
+    """Events after the head that the last review was made at, without the review; None: it has none."""
     constraints: Count
     """In force."""
     goal: str
@@ -70,6 +72,8 @@ class RunSummary(Value):
     position: Count
     reasons: Count = 0
     """Of the verdict that holds it."""
+    review: Review | None = None
+    """What was thought of it last, up to which position; None: nobody said."""
     run: RunId
     status: str
     successor: RunId | None = None
@@ -90,6 +94,7 @@ class RunSummary(Value):
         return cls(
             alive_at=contract.alive.at,
             at=contract.at,
+            changed_since_review=changed_since_review(contract),
             constraints=len(contract.constraints),
             goal=contract.goal.text,
             held_at=None if held is None else held.at,
@@ -101,6 +106,7 @@ class RunSummary(Value):
             parent=contract.parent,
             position=contract.position,
             reasons=0 if held is None else len(held.reasons),
+            review=contract.review,
             run=contract.run,
             status=contract.status,
             successor=None if contract.closed is None else contract.closed.successor,
@@ -109,6 +115,12 @@ class RunSummary(Value):
             unsettled=len(contract.effects),
             verdict=None if held is None else held.verdict,
         )
+
+
+def changed_since_review(contract: Contract) -> int | None:
+    """Count the events that whoever reviewed a run last has not seen, without the review itself."""
+    review = contract.review
+    return None if review is None else max(0, contract.position - review.head - 1)
 
 
 def hold_of(contract: Contract) -> Hold | None:

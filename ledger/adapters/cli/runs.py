@@ -24,6 +24,7 @@ HELP = """List runs: their status, what they owe, their goal.
 Every filter that is given must match. Runs come by id, a page at a time; the next page begins --after the
 last id of this one (with --json: `next`). A run whose record is not what was written is named, whatever was
 asked for, and the others are listed; the exit code is then 1. Sources are no runs: `sources list` names them.
+REVIEW says what was thought of a run last, and how many events came since (`review`).
 
 --held lists what the gate holds, with its verdict, how long, and for how many reasons (`resume RUN` tells
 them with their ways out); --quiet-for what is open and of whose program nothing was heard for so long, as

@@ -30,6 +30,14 @@ def kin_words(run: RunSummary) -> list[str]:
     return words if run.successor is None else [*words, f"restarted as {quoted(run.successor)}"]
 
 
+def review_words(run: RunSummary) -> str:
+    """Say what was thought of it last, and whether it went on since; nothing where nobody reviewed it."""
+    if run.review is None:
+        return ""
+    changed = run.changed_since_review or 0
+    return f"{run.review.meaning}, {counted(changed, 'event')} since" if changed else run.review.meaning
+
+
 def entry(screen: Screen, run: RunSummary, now: datetime) -> None:
     """Write a run in a few lines."""
     parts = [status_words(run), counted(run.position, "event"), f"last {when(run.at)}"]
@@ -42,6 +50,8 @@ def entry(screen: Screen, run: RunSummary, now: datetime) -> None:
         parts.append(f"{run.obligations:,} owed")
     if run.unsettled and run.successor is None:
         parts.append(f"{run.unsettled:,} unsettled")
+    if run.review is not None:
+        parts.append(f"review: {review_words(run)}")
     parts += kin_words(run)
     screen.entry(quoted(run.run), style="bold")
     screen.entry(", ".join(parts), indent=2, hang=2)
@@ -56,7 +66,8 @@ def table(
 ) -> None:
     """Write runs as a table: of those that are held, or quiet, since when."""
     kin = (_KIN,) if any(kin_words(run) for run in runs) else ()
-    columns = [_RUN, *_OF[order], _OWED, _UNSETTLED, *kin, _GOAL]
+    reviewed = (_REVIEW,) if any(run.review is not None for run in runs) else ()
+    columns = [_RUN, *_OF[order], _OWED, _UNSETTLED, *reviewed, *kin, _GOAL]
     screen.table(
         [Column(title, right=right) for title, right, _ in columns],
         [[cell(run, now) for _, _, cell in columns] for run in runs],
@@ -82,6 +93,7 @@ _EVENTS: tuple[str, bool, Cell] = ("EVENTS", True, lambda run, now: str(run.posi
 _LAST: tuple[str, bool, Cell] = ("LAST EVENT", False, lambda run, now: when(run.at))
 _OWED: tuple[str, bool, Cell] = ("OWED", True, lambda run, now: _open(run.obligations, run))
 _UNSETTLED: tuple[str, bool, Cell] = ("UNSETTLED", True, lambda run, now: _open(run.unsettled, run))
+_REVIEW: tuple[str, bool, Cell] = ("REVIEW", False, lambda run, now: review_words(run) or "-")
 _KIN: tuple[str, bool, Cell] = ("LINEAGE", False, lambda run, now: ", ".join(kin_words(run)) or "-")
 _GOAL: tuple[str, bool, Cell] = ("GOAL", False, lambda run, now: one_line(run.goal, most=120))
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ledger.canonical import invalid
+from projections.approvals import Approvals
+from projections.authority import Authority
 from projections.base import Projection
 from projections.effects import Effects
+from projections.lives import Lives
+from projections.obligations import Obligations
+from projections.reviews import Reviews
 from projections.runs import Runs
 from projections.timeline import Timeline
 
-BUILT_IN: dict[str, Projection] = {one.name: one for one in (Runs(), Timeline(), Effects())}
+BUILT_IN: dict[str, Projection] = {
+    one.name: one for one in (Runs(), Timeline(), Effects(), Authority(), Approvals(), Obligations())
+}
 """The present version of each."""
 
 
@@ -23,5 +30,8 @@ def named(names: Iterable[str]) -> list[Projection]:
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if name not in BUILT_IN:
-            raise invalid("project", f"there is no projection {name!r:.50}; there are: {', '.join(BUILT_IN)}")
+            raise invalid(
+                "project",
+                f"there is no projection {name!r:.50}; there are: {', '.join(BUILT_IN, Lives(), Reviews())}",
+            )
     return [BUILT_IN[name] for name in wanted] if wanted else list(BUILT_IN.values())

@@ -8,15 +8,29 @@ from ledger.canonical import invalid
 from projections.approvals import Approvals
 from projections.authority import Authority
 from projections.base import Projection
+from projections.constraints import Constraints
 from projections.effects import Effects
 from projections.lives import Lives
 from projections.obligations import Obligations
 from projections.reviews import Reviews
 from projections.runs import Runs
+from projections.sources import Sources
 from projections.timeline import Timeline
 
 BUILT_IN: dict[str, Projection] = {
-    one.name: one for one in (Runs(), Timeline(), Effects(), Authority(), Approvals(), Obligations())
+    one.name: one
+    for one in (
+        Runs(),
+        Timeline(),
+        Effects(),
+        Authority(),
+        Approvals(),
+        Obligations(),
+        Lives(),
+        Reviews(),
+        Constraints(),
+        Sources(),
+    )
 }
 """The present version of each."""
 
@@ -32,6 +46,6 @@ def named(names: Iterable[str]) -> list[Projection]:
         if name not in BUILT_IN:
             raise invalid(
                 "project",
-                f"there is no projection {name!r:.50}; there are: {', '.join(BUILT_IN, Lives(), Reviews())}",
+                f"there is no projection {name!r:.50}; there are: {', '.join(BUILT_IN)}",
             )
     return [BUILT_IN[name] for name in wanted] if wanted else list(BUILT_IN.values())

@@ -44,8 +44,5 @@ def named(names: Iterable[str]) -> list[Projection]:
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if name not in BUILT_IN:
-            raise invalid(
-                "project",
-                f"there is no projection {name!r:.50}; there are: {', '.join(BUILT_IN)}",
-            )
+            raise invalid("project", f"there is no projection {name!r:.50}; there are: {', '.join(BUILT_IN)}")
     return [BUILT_IN[name] for name in wanted] if wanted else list(BUILT_IN.values())

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 
 from ledger.canonical import invalid
 from projections.approvals import Approvals
+from projections.assumptions import Assumptions
 from projections.authority import Authority
 from projections.base import Projection
 from projections.constraints import Constraints
 from projections.effects import Effects
+from projections.goals import Goals
 from projections.lives import Lives
 from projections.obligations import Obligations
+from projections.observations import Observations
 from projections.reviews import Reviews
 from projections.runs import Runs
 from projections.sources import Sources
@@ -30,6 +33,9 @@ BUILT_IN: dict[str, Projection] = {
         Reviews(),
         Constraints(),
         Sources(),
+        Goals(),
+        Assumptions(),
+        Observations(),
     )
 }
 """The present version of each."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ledger.adapters.cli import (
+    ask,
     brief,
     cancel,
     contract,
@@ -53,6 +54,7 @@ Start here:
   intent-ledger resume RUN            may it go on, and what clears each reason why not
   intent-ledger effects               what nobody knows whether it happened
   intent-ledger verify --all          is the record what was written?
+  intent-ledger ask --list            questions that reviewers ask, each with a name
   intent-ledger project run           tables to query, kept up to date
 
 With --json each command writes one JSON document, only `log` JSON Lines, one record a line. Errors go to
@@ -109,6 +111,7 @@ def command() -> Any:
         "tools", help=tools.HELP, short_help="Say of each tool: may it be done again? how would we know?"
     )(tools.tools)
     sources.add_to(app)
+    app.command("ask", help=ask.HELP)(ask.ask)
     project.add_to(app)
     app.command("replay", help=replay.HELP)(replay.replay)
     app.command("verify", help=verify.HELP)(verify.verify)

@@ -76,6 +76,10 @@ class Screen:
         """Whether a table of many columns would not fit: a terminal of fewer than 100 columns."""
         return self._wraps and self._rich().width < 100
 
+    def fits(self, widths: Iterable[int]) -> bool:
+        """Tell whether a table of such columns needs no folding: always, where text is not wrapped."""
+        return not self._wraps or sum(width + 2 for width in widths) <= self._rich().width + 2
+
     # --- for programs ----------------------------------------------------------------------------
 
     def document(self, value: Any, *, pretty: bool = False) -> None:
@@ -85,6 +89,16 @@ class Screen:
     def record(self, value: Any) -> None:
         """Write one line of JSON Lines."""
         self._write(to_json(value))
+
+    def exactly(self, text: str) -> None:
+        """Write text as it is, in UTF-8, with the line ends it has."""
+        reconfigure = getattr(self._out, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", newline="")
+        try:
+            self._out.write(text)
+        except BrokenPipeError:
+            raise ReaderGone from None
 
     # --- for people ------------------------------------------------------------------------------
 

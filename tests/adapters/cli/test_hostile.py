@@ -39,6 +39,7 @@ COMMANDS = (
     ("reconcile",),
     ("settle", HOSTILE_KEY, "--did-not", "--evidence", HOSTILE, "--by", "human:kim"),
     ("tools",),
+    ("ask", "writers", f"run={HOSTILE_ID}"),
     ("sources", "list"),
     ("sources", "show", "policy:x"),
     ("sources", "affected", "policy:x"),

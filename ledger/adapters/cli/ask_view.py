@@ -1,0 +1,185 @@
+"""Answers and questions on the screen, as JSON and as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ledger.adapters.cli.csv_text import csv_text
+from ledger.adapters.cli.screen import Column, Screen
+from ledger.adapters.cli.visible import one_line
+from ledger.adapters.cli.words import counted, shortened, value_words, when
+from ledger.values.times import read_time, write_time
+
+if TYPE_CHECKING:
+    from ledger.stores.read_models import Cell
+    from projections.questions.base import Answer, Question
+
+_MOST = 200
+"""Characters of a cell at a terminal; elsewhere it is whole."""
+
+
+# --- an answer -------------------------------------------------------------------------------------
+
+
+def answer_document(answer: Answer) -> dict[str, Any]:
+    """Give an answer as a JSON object."""
+    names = [column.name for column in answer.columns]
+    return {
+        "question": answer.question,
+        "given": {name: value for name, value in answer.given.items() if value is not None},
+        "as_of": str(answer.as_of),
+        "until": None if answer.until is None else write_time(answer.until),
+        "now": write_time(answer.now),
+        "events": answer.events,
+        "columns": [column._asdict() for column in answer.columns],
+        "rows": [dict(zip(names, map(_plain, row), strict=True)) for row in answer.rows],
+        "notes": list(answer.notes),
+    }
+
+
+def show_answer(screen: Screen, answer: Answer) -> None:
+    """Write an answer: a table where it fits, else a few lines for each row; then as of when."""
+    titles = [column.name for column in answer.columns]
+    if answer.rows:
+        show_rows(screen, titles, answer.rows)
+    else:
+        screen.line("none")
+    for note in answer.notes:
+        screen.line(f"note: {note}")
+    screen.line(as_of_words(answer), style="dim")
+
+
+def write_csv(screen: Screen, answer: Answer) -> None:
+    """Write an answer as CSV; what does not belong into it goes to standard error."""
+    for line in csv_text([column.name for column in answer.columns], answer.rows):
+        screen.exactly(line)
+    for note in answer.notes:
+        screen.note(f"note: {note}")
+    screen.note(as_of_words(answer))
+
+
+def as_of_words(answer: Answer) -> str:
+    """Say as of when it is answered."""
+    words = f"as of global position {answer.as_of:,}"
+    if answer.until is not None:
+        words += f", of what was recorded up to {exact_time(answer.until)}"
+    return f"{words}; {counted(answer.events, 'event')} handled; by the clock at {when(answer.now)}"
+
+
+def exact_time(moment: datetime) -> str:
+    """Write a moment to the second, or as exact as it is where it lies between two."""
+    return when(moment) if moment.microsecond == 0 else write_time(moment)
+
+
+def show_rows(screen: Screen, titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """Write rows as a table, or where a terminal has no room for it as a few lines for each."""
+    from rich.cells import cell_len
+
+    brief = screen.is_terminal
+    shown = [[_words(cell, brief=brief) for cell in row] for row in rows]
+    heads = [title.upper().replace("_", " ") for title in titles]
+    widths = [max(map(cell_len, column)) for column in zip(heads, *shown, strict=True)]
+    if screen.fits(widths):
+        columns = [
+            Column(head, right=_are_numbers(cells))
+            for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
+        ]
+        screen.table(columns, shown)
+        return
+    for row, words in zip(rows, shown, strict=True):
+        there = [
+            f"{title.replace('_', ' ')}: {said}"
+            for title, cell, said in zip(titles, row, words, strict=True)
+            if cell is not None
+        ]
+        for number, line in enumerate(there):
+            screen.entry(line, indent=2 if number else 0, hang=2, style="" if number else "bold")
+
+
+def _plain(cell: Cell) -> str | int | None:
+    return cell.hex() if isinstance(cell, bytes) else cell
+
+
+def _words(cell: Cell, *, brief: bool) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, int):
+        return str(cell)
+    text = cell.hex() if isinstance(cell, bytes) else cell
+    if _is_time(text):
+        return value_words(text, brief_time=True)
+    return one_line(shortened(text, brief), _MOST if brief else None)
+
+
+def _are_numbers(cells: Iterable[Cell]) -> bool:
+    return {type(cell) for cell in cells if cell is not None} == {int}
+
+
+def _is_time(text: str) -> bool:
+    try:
+        read_time(text)
+    except ValueError:
+        return False
+    return True
+
+
+# --- questions -------------------------------------------------------------------------------------
+
+
+def question_document(question: Question) -> dict[str, Any]:
+    """Give a question as a JSON object."""
+    return {
+        "name": question.name,
+        "group": question.group,
+        "about": question.about,
+        "cannot": question.cannot,
+        "parameters": [parameter._asdict() for parameter in question.parameters],
+        "columns": [column._asdict() for column in question.columns],
+        "example": command_line(question),
+    }
+
+
+def command_line(question: Question) -> str:
+    """Write a call of a question as one would type it."""
+    return f"intent-ledger ask {question.name} {question.example}".rstrip()
+
+
+def show_list(screen: Screen, questions: Sequence[Question]) -> None:
+    """List questions under their headings."""
+    for number, (group, some) in enumerate(groupby(questions, lambda one: one.group)):
+        if number:
+            screen.line()
+        screen.line(group, style="bold")
+        for one in some:
+            asked = " ".join(_typed(one))
+            screen.entry(f"{one.name} {asked}".rstrip(), indent=2, hang=4)
+            screen.entry(one.about, indent=6, style="dim")
+
+
+def show_question(screen: Screen, question: Question) -> None:
+    """Show what a question answers, what it cannot, and how it is asked."""
+    screen.line(f"{question.name} {' '.join(_typed(question))}".rstrip(), style="bold")
+    screen.entry(question.about)
+    screen.title("What it cannot tell")
+    screen.entry(question.cannot)
+    if question.parameters:
+        screen.title("Parameters")
+        for parameter in question.parameters:
+            kind = "" if parameter.kind == "text" else f" ({parameter.kind})"
+            needed = " Needed." if parameter.required else ""
+            screen.entry(f"{parameter.name}{kind}: {parameter.about}{needed}", indent=2, hang=2)
+    screen.title("Columns")
+    for column in question.columns:
+        screen.entry(f"{column.name}: {column.about}", indent=2, hang=2)
+    screen.title("Example")
+    screen.command(command_line(question), indent=2)
+
+
+def _typed(question: Question) -> list[str]:
+    return [
+        f"{one.name}=…" if one.required else f"[{one.name}=…]"
+        for one in sorted(question.parameters, key=lambda one: not one.required)
+    ]

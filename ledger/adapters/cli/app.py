@@ -111,7 +111,7 @@ def command() -> Any:
         "tools", help=tools.HELP, short_help="Say of each tool: may it be done again? how would we know?"
     )(tools.tools)
     sources.add_to(app)
-    app.command("ask", help=ask.HELP)(ask.ask)
+    app.command("ask", help=ask.HELP, short_help="Ask a question that has a name.")(ask.ask)
     project.add_to(app)
     app.command("replay", help=replay.HELP)(replay.replay)
     app.command("verify", help=verify.HELP)(verify.verify)

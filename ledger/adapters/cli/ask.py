@@ -28,7 +28,7 @@ The answer is a table where that fits; with --json one document; with --csv a he
 row (UTF-8, RFC 4180), where a text that a spreadsheet could take for a formula begins with an apostrophe.
 
 \b
-Exit codes: 0 answered, also where the answer is none; 1 the record is altered,
+Exit codes: 0 answered, also where the answer is none; 1 a record is altered,
 3 could not, 64 there is no such question, or it is asked in another way.
 Examples:
   intent-ledger ask --list
@@ -45,7 +45,7 @@ def ask(  # noqa: PLR0913, PLR0917 - each is an option of the command
     ] = None,
     given: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="What it is asked about.", show_default=False),
+        typer.Argument(metavar="NAME=VALUE", help="What it is asked about.", show_default=False),
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the questions.")] = False,
     about: Annotated[bool, typer.Option("--about", help="Say what QUESTION answers, and how.")] = False,

@@ -1,0 +1,267 @@
+"""Whether an act keeps to the rule of a constraint, from what is known of the act alone.
+
+A rule is there to limit, so what cannot be compared is never taken to be within it: a condition that is not
+met is broken. Values compare by what they are and not by how they are spelled:
+
+- Numbers, and text that writes one plainly (`10`, `-0.50`), are exact decimals: `"10.00"` is 10.
+- Text compares by code points. Case, blanks and look-alikes count.
+- Text that may be read as a number but writes it in another way (`007`, `1e3`, ` 5`) is neither the same as
+  that number nor other than it, so it meets no condition that compares the two.
+- Nor do a flag, a list, an object, and a number or text compare with each other. Null is other than all else.
+
+What is decided and why: docs/decisions/0055.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from enum import Enum
+from typing import Any, Literal, NamedTuple
+
+from ledger.canonical import canonical_text, load_text
+from ledger.values import Operator, Predicate, Rule
+
+What = Literal["tool", "args", "resource", "tenant"]
+
+
+class Breach(NamedTuple):
+    """One condition of a rule that an act does not meet."""
+
+    what: What
+    """What the condition speaks of."""
+    path: str | None
+    """JSON Pointer into the arguments; None where it does not speak of them."""
+    condition: str
+    """What would have to be so, in words: `/amount is at most 100`."""
+    value: str | None
+    """What was found instead, as canonical JSON for arguments; None: there was nothing."""
+    undecidable: bool = False
+    """The act does not say what the condition speaks of, so that nobody can tell whether it is met."""
+
+
+def applies(rule: Rule, tool: str) -> bool:
+    """Tell whether a rule speaks of a tool: it names it, denies it, or speaks of all."""
+    return not rule.tools or tool in rule.tools or tool in rule.deny
+
+
+def asks_approval(rule: Rule, tool: str) -> bool:
+    """Tell whether a person must approve each act with a tool."""
+    return rule.needs_approval and applies(rule, tool)
+
+
+def breaches(
+    rule: Rule, tool: str, args: str, resource: str | None = None, tenant: str | None = None
+) -> tuple[Breach, ...]:
+    """List the conditions of a rule that an act does not meet: on tool, resource, tenant, arguments.
+
+    Nothing is listed where the rule does not apply. Whether a person must approve is told by `asks_approval`.
+
+    Args:
+        rule: what a constraint lets a machine check.
+        tool: the tool that is called.
+        args: its arguments as canonical JSON.
+        resource: what it acts on, as its tool declares; None: that is not known.
+        tenant: whom it acts for, as its tool declares; None: that is not known.
+    """
+    if not applies(rule, tool):
+        return ()
+    found = [*_tool(rule, tool)]
+    found += _named("resource", rule.resources, resource)
+    found += _named("tenant", rule.tenants, tenant)
+    if rule.require:
+        root = load_text(args)
+        found += (breach for one in rule.require if (breach := _argument(one, root)) is not None)
+    return tuple(found)
+
+
+def _tool(rule: Rule, tool: str) -> Iterable[Breach]:
+    if tool in rule.deny:
+        yield Breach("tool", None, f"the tool is none of {', '.join(rule.deny)}", tool)
+    if rule.allow is not None and tool not in rule.allow:
+        yield Breach("tool", None, f"the tool is {_one_of(rule.allow)}", tool)
+
+
+def _named(what: What, allowed: tuple[str, ...] | None, named: str | None) -> Iterable[Breach]:
+    if allowed is not None and (named is None or named not in allowed):
+        yield Breach(what, None, f"the {what} is {_one_of(allowed)}", named, undecidable=named is None)
+
+
+def _one_of(names: tuple[str, ...]) -> str:
+    return f"one of {', '.join(names)}" if names else "one of none"
+
+
+# --- one condition on arguments -----------------------------------------------------------------
+
+
+class _Place(Enum):
+    """What stands at a place of the arguments, where it is no value."""
+
+    NOTHING = "nothing"
+    NONE_SUCH = "the path is no JSON Pointer"
+
+
+_WORDS: Mapping[Operator, str] = {
+    Operator.EQUAL: "is",
+    Operator.NOT_EQUAL: "is not",
+    Operator.LESS: "is less than",
+    Operator.AT_MOST: "is at most",
+    Operator.GREATER: "is greater than",
+    Operator.AT_LEAST: "is at least",
+    Operator.ONE_OF: "is one of",
+    Operator.NONE_OF: "is none of",
+    Operator.STARTS_WITH: "starts with",
+    Operator.PRESENT: "is there",
+    Operator.ABSENT: "is not there",
+}
+
+
+def _argument(predicate: Predicate, root: Any) -> Breach | None:
+    found = _at(root, predicate.path)
+    if _is_met(predicate, found):
+        return None
+    place = predicate.path or "the whole of the arguments"
+    limit = "" if predicate.value is None else f" {predicate.value}"
+    value = None if isinstance(found, _Place) else canonical_text(found)
+    return Breach("args", predicate.path, f"{place} {_WORDS[predicate.operator]}{limit}", value)
+
+
+def _at(value: Any, path: str) -> Any:
+    """Follow a JSON Pointer into a value.
+
+    Source: RFC 6901. What is no pointer names no place at all, so that no condition on it is ever met.
+    """
+    if _BAD_ESCAPE.search(path):
+        return _Place.NONE_SUCH
+    for token in path.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and _INDEX.fullmatch(name) and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return _Place.NOTHING
+    return value
+
+
+_BAD_ESCAPE = re.compile(r"~(?![01])")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+def _is_met(predicate: Predicate, found: Any) -> bool:
+    kind = predicate.operator
+    if found is _Place.NONE_SUCH:
+        return False
+    if found is _Place.NOTHING:
+        return kind in _MET_BY_NOTHING
+    if predicate.value is None:
+        return kind is Operator.PRESENT
+    return _COMPARES[kind](found, load_text(predicate.value))
+
+
+_MET_BY_NOTHING = (Operator.NOT_EQUAL, Operator.NONE_OF, Operator.ABSENT)
+
+
+class Likeness(Enum):
+    """How two values compare."""
+
+    SAME = "same"
+    OTHER = "other"
+    UNCLEAR = "unclear"
+    """Who reads them may take them for the same, or not."""
+
+
+def likeness(one: Any, other: Any) -> Likeness:
+    """Compare two JSON values; see the head of this module."""
+    if one is None or other is None:
+        return _same_if(one is other)
+    if _kind(one) is not _kind(other):
+        return Likeness.UNCLEAR
+    if isinstance(one, list):
+        if len(one) != len(other):
+            return Likeness.OTHER
+        return _all_alike(zip(one, other, strict=True))
+    if isinstance(one, dict):
+        if one.keys() != other.keys():
+            return Likeness.OTHER
+        return _all_alike((one[name], other[name]) for name in one)
+    if isinstance(one, bool):
+        return _same_if(one is other)
+    return _scalars_alike(one, other)
+
+
+def _kind(value: Any) -> type:
+    kind = type(value)
+    return kind if kind in (bool, list, dict) else str
+
+
+def _all_alike(pairs: Iterable[tuple[Any, Any]]) -> Likeness:
+    found = {likeness(one, other) for one, other in pairs}
+    if Likeness.OTHER in found:
+        return Likeness.OTHER
+    return Likeness.UNCLEAR if Likeness.UNCLEAR in found else Likeness.SAME
+
+
+def _scalars_alike(one: Any, other: Any) -> Likeness:
+    first, second = _decimal(one), _decimal(other)
+    if first is not None and second is not None:
+        return _same_if(first == second)
+    if one == other:
+        return Likeness.SAME
+    first = _readable(one) if first is None else first
+    second = _readable(other) if second is None else second
+    return Likeness.UNCLEAR if first is not None and first == second else Likeness.OTHER
+
+
+def _same_if(so: bool) -> Likeness:
+    return Likeness.SAME if so else Likeness.OTHER
+
+
+def _decimal(value: Any) -> Decimal | None:
+    """Return the exact number that a value is or plainly writes."""
+    if isinstance(value, str):
+        return Decimal(value) if _PLAIN.fullmatch(value) else None
+    # The shortest text of a double is what was meant; its binary value is not.
+    return Decimal(canonical_text(value))
+
+
+_PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+
+
+def _readable(text: str) -> Decimal | None:
+    """Return the number that a generous reader finds in a text: with signs, blanks, exponents, any digits."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _in_order(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Compare by size where both are numbers, by code points where neither may be read as one."""
+
+    def compare(found: Any, bound: Any) -> bool:
+        if _kind(found) is not str or found is None:
+            return False
+        first, second = _decimal(found), _decimal(bound)
+        if first is not None and second is not None:
+            return holds(first, second)
+        texts = isinstance(found, str) and isinstance(bound, str)
+        return texts and _readable(found) is None and _readable(bound) is None and holds(found, bound)
+
+    return compare
+
+
+_COMPARES: Mapping[Operator, Callable[[Any, Any], bool]] = {
+    Operator.EQUAL: lambda found, value: likeness(found, value) is Likeness.SAME,
+    Operator.NOT_EQUAL: lambda found, value: likeness(found, value) is Likeness.OTHER,
+    Operator.LESS: _in_order(operator.lt),
+    Operator.AT_MOST: _in_order(operator.le),
+    Operator.GREATER: _in_order(operator.gt),
+    Operator.AT_LEAST: _in_order(operator.ge),
+    Operator.ONE_OF: lambda found, values: any(likeness(found, one) is Likeness.SAME for one in values),
+    Operator.NONE_OF: lambda found, values: all(likeness(found, one) is Likeness.OTHER for one in values),
+    Operator.STARTS_WITH: lambda found, start: isinstance(found, str) and found.startswith(start),
+}

@@ -1,0 +1,106 @@
+"""Effects by key, act, tool, status, terms, and who approved them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ledger.canonical import invalid
+from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.effect_keys import effect_keys
+from projections.questions.effect_states import STATUSES, standings
+
+
+class EffectListing(Question):
+    """Which effects there are."""
+
+    name = "effects"
+    group = "Effects"
+    about = "Effects by run, key, act, tool, status, terms or approver: one row for each attempt as intended."
+    cannot = (
+        "Whether the outside did what it answered, and whether a worker renewed its lease. An approver is "
+        "who gave the first answer in time to the request that the intent cites; whether that fits this act "
+        "is for `void-approvals`."
+    )
+    parameters = (
+        SOME_RUN,
+        Parameter("key", "Only this effect, by its key or by the beginning that tells it apart."),
+        Parameter("act", "Only this act, by its digest: the same deed under whatever step and occurrence."),
+        Parameter("tool", "Only effects of this tool."),
+        Parameter("status", f"Only effects that are so: {', '.join(STATUSES)}."),
+        Parameter("terms", "Only intents under these terms, by their digest."),
+        Parameter("approval", "Only intents that cite this approval."),
+        Parameter("approver", "Only intents whose approval this party gave."),
+        *PERIOD,
+    )
+    columns = (
+        AnswerColumn("run", "The run that intended it."),
+        AnswerColumn("position", "Position of the intent."),
+        AnswerColumn("at", "When it was intended."),
+        AnswerColumn("key", "The effect; several attempts share it."),
+        AnswerColumn("act", "Digest of the act itself."),
+        AnswerColumn("tool", "Its tool."),
+        AnswerColumn("step", "Its step; empty: none was named."),
+        AnswerColumn("args", "Its arguments, as canonical JSON."),
+        AnswerColumn("status", "What became of the effect, all its attempts together."),
+        AnswerColumn("since", "Since when it is so."),
+        AnswerColumn("status_run", "Run of the record that made it so."),
+        AnswerColumn("status_position", "Position of that record."),
+        AnswerColumn("terms_position", "Position of the terms it was intended under."),
+        AnswerColumn("terms_digest", "Their digest."),
+        AnswerColumn("approval", "The approval it cites; empty: none."),
+        AnswerColumn("approver", "Who gave it; empty: nobody did in time."),
+        AnswerColumn("witnessed", "0: it was imported, the ledger was not there."),
+    )
+    example = "tool=refund status=succeeded since=2026-01-01T00:00:00Z"
+    uses = ("approvals", "effects")
+
+    def rows(self, asked: Asked) -> Iterable[Row]:
+        status = asked.given["status"]
+        if status is not None and status not in STATUSES:
+            raise invalid("status", f"{status!r:.40} is none of {', '.join(STATUSES)}")
+        if asked.given["key"] is not None:
+            asked.given = {**asked.given, "key": effect_keys(asked)[0]}
+        condition = asked.where(
+            run="i.run = :run",
+            key="i.key = :key",
+            act="i.act = :act",
+            tool="i.tool = :tool",
+            terms="i.terms_digest = :terms",
+            approval="i.approval = :approval",
+            since="i.at >= :since",
+            before="i.at < :before",
+        )
+        states = {one.key: one.state for one in standings(asked, condition)}
+        for place, what, terms in _intents(asked, condition):
+            state = states[str(what[0])]
+            if status in (None, state.status):
+                told = (state.status, state.since, state.run, state.position)
+                yield (*place, *what, *told, *terms)
+
+
+# The answer that counts is the first one in time to the last request of that id, as in the fold.
+_INTENTS = """
+    SELECT i.run, i.position, i.at, i.key, i.act, i.tool, i.step, i.args,
+        i.terms_position, i.terms_digest, i.approval, a.by, i.witnessed
+    FROM {effects.intents} AS i
+    LEFT JOIN {approvals.requests} AS r ON r.run = i.run AND r.id = i.approval
+        AND r.position = (
+            SELECT MAX(l.position) FROM {approvals.requests} AS l
+            WHERE l.run = i.run AND l.id = i.approval AND l.position < i.position
+        )
+    LEFT JOIN {approvals.answers} AS a ON a.run = i.run AND a.id = i.approval AND a.answer = 'approved'
+        AND a.position = (
+            SELECT MIN(n.position) FROM {approvals.answers} AS n
+            WHERE n.run = i.run AND n.id = i.approval AND n.position > r.position AND n.position < i.position
+                AND (r.expires_at IS NULL OR n.at < r.expires_at)
+        )
+    WHERE CONDITION
+    ORDER BY i.run, i.position
+"""
+
+
+def _intents(asked: Asked, condition: str) -> Iterable[tuple[Row, Row, Row]]:
+    wanted = asked.where(approver="a.by = :approver")
+    query = _INTENTS.replace("CONDITION", f"{condition} AND {wanted}")
+    for row in asked.select(query, **asked.given):
+        yield row[:3], row[3:8], row[8:]

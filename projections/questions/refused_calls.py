@@ -1,0 +1,64 @@
+"""Calls that a rule refused before they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+
+
+class RefusedCalls(Question):
+    """Which calls were refused, by which rule."""
+
+    name = "refused-calls"
+    group = "Effects"
+    about = "Calls refused before anything was begun, by rule, with what refused them and who asked."
+    cannot = (
+        "Calls that were refused without a record, e.g. because the run was closed or the same act was under "
+        "way. Arguments that hold a secret are not recorded."
+    )
+    parameters = (
+        SOME_RUN,
+        Parameter("rule", "Only refusals by this rule, e.g. `authority_exceeded`."),
+        Parameter("tool", "Only calls of this tool."),
+        *PERIOD,
+    )
+    columns = (
+        AnswerColumn("run", "The run that asked."),
+        AnswerColumn("position", "Position of the refusal."),
+        AnswerColumn("at", "When it was refused."),
+        AnswerColumn("tool", "The tool that was to be called."),
+        AnswerColumn("step", "The step it was for; empty: none was named."),
+        AnswerColumn("rule", "The rule that refused it."),
+        AnswerColumn(
+            "refused_by",
+            "Position in the run of what refused it: an acceptance, a grant, the first act; empty: nothing "
+            "that stands in this run.",
+        ),
+        AnswerColumn("key", "Key of the act; empty: it has none."),
+        AnswerColumn("args", "The arguments, as canonical JSON; empty: they are what was wrong."),
+        AnswerColumn("actor", "Who asked."),
+        AnswerColumn("evidence", "What else the rule said, as JSON."),
+    )
+    example = "rule=authority_exceeded since=2026-01-01T00:00:00Z"
+    uses = ("effects", "timeline")
+
+    def rows(self, asked: Asked) -> Iterable[Row]:
+        condition = asked.where(
+            run="r.run = :run",
+            rule="r.rule = :rule",
+            tool="r.tool = :tool",
+            since="r.at >= :since",
+            before="r.at < :before",
+        )
+        return asked.select(
+            f"""
+            SELECT r.run, r.position, r.at, r.tool, r.step, r.rule, r.refused_by, r.key, r.args, t.actor,
+                r.evidence
+            FROM {{effects.refusals}} AS r
+            JOIN {{timeline.events}} AS t ON t.run = r.run AND t.position = r.position
+            WHERE {condition}
+            ORDER BY r.rule, r.run, r.position
+            """,
+            **asked.given,
+        )

@@ -1,23 +1,30 @@
-"""The projection `obligations`: what was owed, and how each obligation ended."""
+"""The projection `obligations`: what was owed, how each obligation ended, and which a run left open."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ledger.events import ObligationDischarged, ObligationOpened, ObligationTransferred, ObligationWaived
+from ledger.events import (
+    ObligationDischarged,
+    ObligationOpened,
+    ObligationTransferred,
+    ObligationWaived,
+    RunClosed,
+)
 from ledger.record import Record
 from ledger.values.times import write_time
 from projections.base import Column
 from projections.facts import Fact, Facts, fact_table, text_or_none
 from projections.words import storable
 
-OBLIGATIONS, ENDS, TRANSFERS = "obligations", "ends", "transfers"
+OBLIGATIONS, ENDS, TRANSFERS, LEFT = "obligations", "ends", "transfers", "left_open"
 
 
 class Obligations(Facts):
     """One row for each obligation that was opened, discharged or waived, and for each that went to others.
 
-    A run owes no longer what was transferred; its id may be opened again once it has ended.
+    A run owes no longer what was transferred; an id may be opened again once it has ended. What a run that
+    ends names as open stands in `left_open`, with the run that takes it over, if any.
     """
 
     name = "obligations"
@@ -51,8 +58,18 @@ class Obligations(Facts):
             Column("reason"),
             indexes=(("run", "id"),),
         ),
+        fact_table(
+            LEFT,
+            Column("id"),
+            Column("outcome"),
+            Column("successor", optional=True),
+            more_key=("id",),
+            indexes=(("run", "id"),),
+        ),
     )
-    wants = frozenset({ObligationDischarged, ObligationOpened, ObligationTransferred, ObligationWaived})
+    wants = frozenset(
+        {ObligationDischarged, ObligationOpened, ObligationTransferred, ObligationWaived, RunClosed}
+    )
 
     def facts(self, record: Record) -> Iterable[Fact]:
         event = record.event
@@ -75,3 +92,6 @@ class Obligations(Facts):
         elif isinstance(event, ObligationWaived):
             given_up = {"by": event.by, "reason": storable(event.reason)}
             yield Fact(ENDS, {"id": event.id, "what": "waived", **given_up})
+        elif isinstance(event, RunClosed):
+            for id in dict.fromkeys(event.obligations):
+                yield Fact(LEFT, {"id": id, "outcome": str(event.outcome), "successor": event.successor})

@@ -1,0 +1,83 @@
+"""What questions about approvals share: which answer counts, and under which runtime an act ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ledger.run.execution import merged
+from ledger.run.keys import runtime_digest
+from ledger.values import Runtime
+from projections.questions.base import Asked
+
+ASKED_AGAIN = """
+    SELECT MIN(n.position) FROM {approvals.requests} AS n
+    WHERE n.run = r.run AND n.id = r.id AND n.position > r.position
+"""
+"""Where the request `r` was made once more under its id: from there on an answer is to that one."""
+
+COUNTING = """
+    SELECT MIN(n.position) FROM {approvals.answers} AS n
+    WHERE n.run = r.run AND n.id = r.id AND n.position > r.position
+        AND (r.expires_at IS NULL OR n.at < r.expires_at)
+        AND NOT EXISTS (
+            SELECT 1 FROM {approvals.requests} AS m
+            WHERE m.run = r.run AND m.id = r.id AND m.position > r.position AND m.position < n.position
+        )
+"""
+"""Where the answer to the request `r` stands that counts: the first one in time."""
+
+BEGUN = """
+    SELECT MIN(n.position) FROM {effects.steps} AS n
+    WHERE n.run = i.run AND n.key = i.key AND n.position > i.position
+        AND n.what IN ('started', 'succeeded')
+"""
+"""Where what the intent `i` is about began. What was imported may be told as done only."""
+
+
+class Runtimes:
+    """Digests of the runtimes of runs, as approvals bind to them.
+
+    A question that has them uses `observations`.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._known: dict[str, list[tuple[Any, ...]]] = {}
+
+    def digest(self, run: str, before: int) -> str | None:
+        """Return the digest of the runtime in force right before a position; None: nobody said which."""
+        if run not in self._known:
+            self._known[run] = self._read(run)
+        return _digest(row for row in self._known[run] if row[0] < before)
+
+    def same(self, asked_under: str | None, run: str, before: int) -> int | None:
+        """Tell whether what was asked under is still in force; None: it is not told of one of the two."""
+        if asked_under is None:
+            return None
+        now = self.digest(run, before)
+        return None if now is None else int(now == asked_under)
+
+    def _read(self, run: str) -> list[tuple[Any, ...]]:
+        fields = ", ".join(f"t.{name}" for name in Runtime.model_fields)
+        return self._asked.select(
+            f"""
+            SELECT t.position, t.how, {fields} FROM {{observations.runtimes}} AS t
+            WHERE t.run = :run AND t.how IN ('opened', 'resumed', 'adopted') ORDER BY t.position
+            """,
+            run=run,
+        )
+
+
+def same(one: str | None, other: str | None) -> int | None:
+    """Tell whether two are the same; None: it is not told of the first."""
+    return None if one is None else int(one == other)
+
+
+def _digest(rows: Iterable[tuple[Any, ...]]) -> str | None:
+    runtime: Runtime | None = None
+    for _, how, *fields in rows:
+        said = Runtime(**dict(zip(Runtime.model_fields, fields, strict=True)))
+        # An adopted one takes the place of the other whole; a resume may say less than there was.
+        runtime = said if how == "adopted" else merged(runtime, said)
+    return None if runtime is None else runtime_digest(runtime)

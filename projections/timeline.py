@@ -39,7 +39,7 @@ class Timeline(Facts):
             Column("terms_position", "integer", optional=True),
             Column("terms_digest", optional=True),
             Column("hash", "bytes"),
-            indexes=(("at",), ("name", "at"), ("actor", "at"), ("session", "at"), ("thing", "at")),
+            indexes=(("at",), ("name", "at"), ("actor", "at"), ("session", "at"), ("thing", "run")),
         ),
         fact_table(
             SUBJECTS,

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from ledger.canonical import invalid
 from projections.questions.base import Question
+from projections.questions.changed_since_review import ChangedSinceReview
+from projections.questions.interventions import Interventions
+from projections.questions.resumes import Resumes
+from projections.questions.reviews import ReviewsOfRuns
+from projections.questions.said_on import SaidOn
+from projections.questions.subjects import AboutSubject
+from projections.questions.timeline import TimelineOfRun
 from projections.questions.writers import Writers
 
-_ALL: tuple[Question, ...] = (Writers(),)
+_ALL: tuple[Question, ...] = (
+    SaidOn(),
+    ChangedSinceReview(),
+    TimelineOfRun(),
+    Resumes(),
+    ReviewsOfRuns(),
+    AboutSubject(),
+    Writers(),
+    Interventions(),
+)
 
 QUESTIONS: dict[str, Question] = {one.name: one for one in _ALL}
 """In the order in which they are listed."""

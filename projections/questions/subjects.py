@@ -1,0 +1,79 @@
+"""What is recorded about a subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from projections.questions.base import PERIOD, AnswerColumn, Asked, Parameter, Question, Row
+
+
+class AboutSubject(Question):
+    """Every event that names a subject, over all runs and sources."""
+
+    name = "about-subject"
+    group = "People and subjects"
+    about = (
+        "Every event that names a subject: as what it is about, whom it is owed to, or who holds or owns it."
+    )
+    cannot = (
+        "What mentions a subject in words only, as a message may, or in the arguments of an act; nor what it "
+        "wrote or decided itself."
+    )
+    parameters = (
+        Parameter("subject", "Its reference, as events name it: `customer:17`.", required=True),
+        *PERIOD,
+    )
+    columns = (
+        AnswerColumn("run", "The run, or the stream of a source (`$source:…`)."),
+        AnswerColumn("position", "Position of the event there."),
+        AnswerColumn("at", "When the ledger recorded it."),
+        AnswerColumn("name", "Name of the event."),
+        AnswerColumn("thing", "What of the run it is about, as `effect:KEY`; empty: the run itself."),
+        AnswerColumn(
+            "how",
+            "How it names the subject: `about`, `owed_to`, `to` (who owes it now), `owner`, `principal`; or "
+            "`thing`: what it is about was begun by an event that does.",
+        ),
+        AnswerColumn("actor", "Who wrote it, as `kind:name`."),
+    )
+    example = "subject=customer:17"
+    uses = ("timeline",)
+
+    def rows(self, asked: Asked) -> Iterable[Row]:
+        period = asked.where(since="r.at >= :since", before="r.at < :before")
+        # What names a subject may begin a thing, as an effect or an obligation; what became of that names the
+        # thing only. The key of an effect means the same act in every run.
+        return asked.select(
+            f"""
+            WITH named AS (
+                SELECT s.run, s.position, s.at, e.name, e.thing, s.how, e.actor, e.gid
+                FROM {{timeline.subjects}} AS s
+                JOIN {{timeline.events}} AS e ON e.run = s.run AND e.position = s.position
+                WHERE s.subject = :subject
+            ), begun AS (
+                SELECT n.run, n.thing, MIN(n.gid) AS first FROM named AS n GROUP BY n.run, n.thing
+            ), followed AS (
+                SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
+                FROM begun AS b
+                JOIN {{timeline.events}} AS f ON f.thing = b.thing AND f.run = b.run AND f.gid > b.first
+                UNION
+                SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
+                FROM begun AS b
+                JOIN {{timeline.events}} AS f ON f.thing = b.thing AND f.gid > b.first
+                WHERE b.thing >= 'effect:' AND b.thing < 'effect;'
+            )
+            SELECT r.run, r.position, r.at, r.name, r.thing, r.how, r.actor
+            FROM (
+                SELECT n.run, n.position, n.at, n.name, n.thing, n.how, n.actor FROM named AS n
+                UNION ALL
+                SELECT f.run, f.position, f.at, f.name, f.thing, 'thing', f.actor FROM followed AS f
+                WHERE NOT EXISTS (
+                    SELECT 1 FROM {{timeline.subjects}} AS x
+                    WHERE x.run = f.run AND x.position = f.position AND x.subject = :subject
+                )
+            ) AS r
+            WHERE {period}
+            ORDER BY r.at, r.run, r.position, r.how
+            """,
+            **asked.given,
+        )

@@ -69,6 +69,7 @@ class Constraints(Facts):
             Column("by"),
             Column("reason", optional=True),
             Column("actor"),
+            indexes=(("source", "at"),),
         ),
     )
 

@@ -91,7 +91,12 @@ class Observations(Facts):
             Column("tokens", "integer", optional=True),
             Column("stands_for", "integer", optional=True),
         ),
-        fact_table(RUNTIMES, Column("how"), *(Column(name, optional=True) for name in RUNTIME_FIELDS)),
+        fact_table(
+            RUNTIMES,
+            Column("how"),
+            *(Column(name, optional=True) for name in RUNTIME_FIELDS),
+            indexes=(("run", "how", "position"),),
+        ),
         fact_table(
             VERSIONS,
             Column("how"),

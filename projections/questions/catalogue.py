@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from ledger.canonical import invalid
 from projections.questions.base import Question
+from projections.questions.basis import BasisOfDecision
 from projections.questions.changed_since_review import ChangedSinceReview
+from projections.questions.goal_history import GoalHistory
 from projections.questions.interventions import Interventions
 from projections.questions.resumes import Resumes
 from projections.questions.reviews import ReviewsOfRuns
 from projections.questions.said_on import SaidOn
+from projections.questions.same_runtime import SameRuntime
+from projections.questions.seen_before import SeenBeforeEffect
 from projections.questions.subjects import AboutSubject
 from projections.questions.timeline import TimelineOfRun
 from projections.questions.writers import Writers
 
 _ALL: tuple[Question, ...] = (
+    SeenBeforeEffect(),
+    BasisOfDecision(),
     SaidOn(),
     ChangedSinceReview(),
     TimelineOfRun(),
     Resumes(),
     ReviewsOfRuns(),
+    GoalHistory(),
     AboutSubject(),
     Writers(),
     Interventions(),
+    SameRuntime(),
 )
 
 QUESTIONS: dict[str, Question] = {one.name: one for one in _ALL}

@@ -11,6 +11,14 @@ from typing import Any, TypeVar
 
 from ledger.canonical import invalid
 from ledger.stores.base import StoredRow
+from ledger.stores.builds import (
+    Parked,
+    Served,
+    when_forgotten,
+    when_planned,
+    when_served,
+    when_taken,
+)
 from ledger.stores.read_model_queries import rendered
 from ledger.stores.read_model_sql import all_columns, creation, table_name
 from ledger.stores.read_models import (
@@ -20,20 +28,22 @@ from ledger.stores.read_models import (
     Key,
     Look,
     Model,
-    Reached,
     Row,
     Table,
     Tables,
     Values,
     fenced,
+    is_replaced,
+    may_serve,
     may_take,
+    new_cursor,
 )
 from ledger.stores.sqlite_read_models import DIALECT, TYPES
 from ledger.stores.stamps import system_clock
 
 T = TypeVar("T")
 
-Place = tuple[str, str, int]
+Place = tuple[str, str, int, int]
 
 
 class MemoryReadModels:
@@ -42,6 +52,8 @@ class MemoryReadModels:
     def __init__(self, opened: Callable[[], AbstractContextManager[list[StoredRow]]]) -> None:
         self._opened = opened
         self._cursors: dict[Place, Cursor] = {}
+        self._served: dict[tuple[str, str], Served] = {}
+        self._parked: defaultdict[Place, dict[str, Parked]] = defaultdict(dict)
         self._made: dict[str, tuple[str, ...]] = {}
         self._rows: defaultdict[tuple[str, str], dict[Key, Row]] = defaultdict(dict)
 
@@ -71,15 +83,22 @@ class MemoryReadModels:
 
     def forget(self, tenant: str, model: Model) -> None:
         with self._opened():
+            one = Served(tenant, model.projection, model.build, system_clock())
+            left = when_forgotten(self._served.pop((tenant, model.projection), None), one)
+            if left is not None:
+                self._served[tenant, model.projection] = left
             self._cursors.pop(_place(tenant, model), None)
+            self._parked.pop(_place(tenant, model), None)
             for table in model.tables:
                 self._rows.pop((tenant, table_name(model, table)), None)
 
     def look(self, tenant: str, step: Callable[[Look], T]) -> T:
         with self._opened():
             cursors = self._cursors_of(tenant)
+            served = self._served_of(tenant)
+            parked = {place: self._parked_of(place) for place in self._parked if place[0] == tenant}
             rows = {made: list(kept.values()) for (of, made), kept in self._rows.items() if of == tenant}
-        return step(_Look(tenant, cursors, rows))
+        return step(_Look(tenant, cursors, served, parked, rows))
 
     def cursors(self, tenant: str) -> list[Cursor]:
         with self._opened():
@@ -96,12 +115,15 @@ class MemoryReadModels:
             moment = system_clock() if now is None else now
             found = self._cursors.get(place)
             if found is None:
-                found = Cursor(*place, model.shape, Reached(), moment, None, None, 0)
+                found = new_cursor(tenant, model, moment)
             elif not may_take(found, holder, moment):
                 return None
             until = moment + timedelta(seconds=seconds)
             taken = found._replace(holder=holder, until=until, fence=found.fence + 1)
             self._cursors[place] = taken
+            one = Served(tenant, model.projection, model.build, moment)
+            served = self._served.get(place[:2])
+            self._served[place[:2]] = when_taken(served, one, first=taken.fence == 1)
             return taken
 
     def advance(self, tenant: str, model: Model, page: Advance, *, now: datetime | None = None) -> None:
@@ -120,6 +142,8 @@ class MemoryReadModels:
                         rows.pop(key, None)
                     else:
                         rows[key] = row
+            for run, parked in page.parked.items():
+                self._park(place, run, parked)
             until = moment + timedelta(seconds=page.lease_seconds)
             self._cursors[place] = found._replace(reached=page.reached, updated_at=moment, until=until)
 
@@ -136,6 +160,61 @@ class MemoryReadModels:
             found = self._cursors.get(place)
             if found is not None:
                 self._cursors[place] = found._replace(reached=found.reached._replace(stop=None))
+            for run, parked in list(self._parked.get(place, {}).items()):
+                self._parked[place][run] = parked._replace(again=True)
+
+    def served(self, tenant: str) -> list[Served]:
+        with self._opened():
+            return self._served_of(tenant)
+
+    def plan(self, tenant: str, model: Model, *, now: datetime | None = None) -> None:
+        with self._opened():
+            one = Served(tenant, model.projection, model.build, system_clock() if now is None else now)
+            found = self._served.get((tenant, model.projection))
+            self._served[tenant, model.projection] = when_planned(found, one)
+
+    def serve(
+        self,
+        tenant: str,
+        model: Model,
+        *,
+        fence: int | None = None,
+        even_behind: bool = False,
+        now: datetime | None = None,
+    ) -> bool:
+        with self._opened():
+            found = self._served.get((tenant, model.projection))
+            cursors = {
+                cursor.build: cursor
+                for cursor in self._cursors_of(tenant)
+                if cursor.projection == model.projection
+            }
+            if not may_serve(tenant, model, found, cursors, fence=fence, even_behind=even_behind):
+                return False
+            one = Served(tenant, model.projection, model.build, system_clock() if now is None else now)
+            self._served[tenant, model.projection] = when_served(found, one)
+            if found is not None and is_replaced(found, model) and found.build in cursors:
+                old = cursors[found.build]
+                lost = old._replace(holder=None, until=None, fence=old.fence + 1)
+                self._cursors[tenant, model.projection, *found.build] = lost
+            return True
+
+    def parked(self, tenant: str, model: Model) -> list[Parked]:
+        with self._opened():
+            return self._parked_of(_place(tenant, model))
+
+    def _served_of(self, tenant: str) -> list[Served]:
+        return [self._served[place] for place in sorted(self._served) if place[0] == tenant]
+
+    def _parked_of(self, place: Place) -> list[Parked]:
+        return sorted(self._parked.get(place, {}).values())
+
+    def _park(self, place: Place, run: str, parked: Parked | None) -> None:
+        kept = self._parked[place]
+        before = kept.pop(run, None)
+        if parked is not None:
+            again = parked.again and (before is None or before.again)
+            kept[run] = parked._replace(again=again)
 
     def behind(self, tenant: str, after: int) -> Behind:
         with self._opened() as events:
@@ -147,15 +226,30 @@ class MemoryReadModels:
 class _Look:
     """See `ledger.stores.read_models.Look`: queries run on a copy of the rows in an SQLite of their own."""
 
-    def __init__(self, tenant: str, cursors: list[Cursor], rows: Mapping[str, list[Row]]) -> None:
+    def __init__(
+        self,
+        tenant: str,
+        cursors: list[Cursor],
+        served: list[Served],
+        parked: Mapping[Place, list[Parked]],
+        rows: Mapping[str, list[Row]],
+    ) -> None:
         self._tenant = tenant
         self._known = cursors
+        self._served = served
+        self._parked = parked
         self._rows = rows
         self._copied: set[str] = set()
         self._connection = sqlite3.connect(":memory:", isolation_level=None)
 
     def cursors(self) -> list[Cursor]:
         return self._known
+
+    def served(self) -> list[Served]:
+        return self._served
+
+    def parked(self, model: Model) -> list[Parked]:
+        return self._parked.get(_place(self._tenant, model), [])
 
     def select(
         self, query: str, tables: Tables, values: Values, *, upto: int | None = None, until: str | None = None
@@ -185,4 +279,4 @@ def _check(table: Table, rows: Iterable[Row | None]) -> None:
 
 
 def _place(tenant: str, model: Model) -> Place:
-    return tenant, model.projection, model.version
+    return tenant, model.projection, model.version, model.slot

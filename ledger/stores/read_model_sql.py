@@ -16,6 +16,11 @@ def table_name(model: Model, table: Table) -> str:
     return f"projection_{model.projection}_v{model.version}{'b' * model.slot}_{table.name}"
 
 
+def table_names(model: Model) -> str:
+    """List the tables of a model by their names in it, as a cursor holds them."""
+    return " ".join(table.name for table in model.tables)
+
+
 def column_names(table: Table) -> list[str]:
     """List the columns behind the tenant: those declared, then `gid`."""
     return [*(column.name for column in table.columns), "gid"]

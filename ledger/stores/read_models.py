@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from ledger.canonical import invalid
 from ledger.errors import LeaseLost
+from ledger.stores.builds import Build, Parked, Served
 from ledger.values.times import read_time, write_time
 
 T = TypeVar("T")
@@ -65,6 +66,11 @@ class Model(NamedTuple):
     tables: tuple[Table, ...]
     slot: int = 0
     """0 or 1: a version that is made once more is made beside the one that is read."""
+
+    @property
+    def build(self) -> Build:
+        """Which build of the projection it is."""
+        return Build(self.version, self.slot)
 
     @property
     def shape(self) -> str:
@@ -151,6 +157,19 @@ class Cursor(NamedTuple):
     """When somebody else may take over."""
     fence: int
     """How often it was taken: a page is kept only under the last number."""
+    slot: int = 0
+    tables: tuple[str, ...] = ()
+    """Names of its tables."""
+
+    @property
+    def build(self) -> Build:
+        """Which build of the projection it is of."""
+        return Build(self.version, self.slot)
+
+    @property
+    def is_going(self) -> bool:
+        """Whether what it stands for is being deleted; then nobody works on it."""
+        return not self.shape
 
 
 class Advance(NamedTuple):
@@ -163,6 +182,8 @@ class Advance(NamedTuple):
     changes: Changes
     lease_seconds: float
     """For how long the worker goes on holding the projection."""
+    parked: Mapping[str, Parked | None] = {}
+    """What becomes of streams that are set aside, by name; None: they are not any more."""
 
 
 class Behind(NamedTuple):
@@ -177,7 +198,13 @@ class Look(Protocol):
     """Read models of one tenant as of one moment."""
 
     def cursors(self) -> list[Cursor]:
-        """List the cursors of the tenant, by projection and version."""
+        """List the cursors of the tenant, by projection, version and slot."""
+
+    def served(self) -> list[Served]:
+        """List which builds are served, by projection."""
+
+    def parked(self, model: Model) -> list[Parked]:
+        """List the streams that a build has set aside, by name."""
 
     def select(
         self, query: str, tables: Tables, values: Values, *, upto: int | None = None, until: str | None = None
@@ -218,7 +245,11 @@ class Kept(Protocol):
         """Read rows in the order of their keys, after a key."""
 
     def forget(self, tenant: str, model: Model) -> None:
-        """Delete the tenant's rows and cursor, in one transaction. Who works on it loses its lease."""
+        """Delete the tenant's rows and cursor, a bounded number of rows at a time.
+
+        Who works on it loses its lease with the first step; with that it is also not served any more, and
+        nobody takes it until all is gone. Where this is interrupted, it goes on when it is called again.
+        """
 
     def look(self, tenant: str, step: Callable[[Look], T]) -> T:
         """Run a step that reads read models as of one moment; it may be run again, from another moment."""
@@ -232,12 +263,16 @@ class Cursors(Protocol):
     """
 
     def cursors(self, tenant: str) -> list[Cursor]:
-        """List the cursors of a tenant, by projection and version."""
+        """List the cursors of a tenant, by projection, version and slot."""
 
     def take(
         self, tenant: str, model: Model, *, holder: str, seconds: float, now: datetime | None = None
     ) -> Cursor | None:
-        """Begin to work on a projection, durably; None while another holder's lease has not ended."""
+        """Begin to work on a build, durably; None while another holder's lease has not ended.
+
+        Where no build of the projection is served, this one is from now on; where an older version is, it is
+        the next from its first time on.
+        """
 
     def advance(self, tenant: str, model: Model, page: Advance, *, now: datetime | None = None) -> None:
         """Store what a page changes and move the cursor, in one transaction.
@@ -253,13 +288,54 @@ class Cursors(Protocol):
         """Let others take it at once; where another has taken it nothing happens."""
 
     def resume(self, tenant: str, model: Model) -> None:
-        """Forget that it was stopped by a record, so that whoever works on it tries again."""
+        """Forget that it was stopped by a record, so that whoever works on it tries again.
+
+        Streams that were set aside are to be tried again, too.
+        """
 
     def behind(self, tenant: str, after: int) -> Behind:
         """Count the records of a tenant with gid > after, shown to followers or not."""
 
 
-class ReadModels(Kept, Cursors, Protocol):
+class Serving(Protocol):
+    """Which builds are read, and what they left aside."""
+
+    def served(self, tenant: str) -> list[Served]:
+        """List which builds are served, by projection."""
+
+    def plan(self, tenant: str, model: Model, *, now: datetime | None = None) -> None:
+        """Let a build be served once it has caught up; nothing changes where it is served already."""
+
+    def serve(
+        self,
+        tenant: str,
+        model: Model,
+        *,
+        fence: int | None = None,
+        even_behind: bool = False,
+        now: datetime | None = None,
+    ) -> bool:
+        """Serve a build in the place of another, in one transaction; return whether it is served.
+
+        It is not where it has come less far than the served one, unless `even_behind`: what was read once is
+        not to be gone again. Who works on another build of the same version loses its lease.
+
+        Args:
+            tenant: whose.
+            model: the build.
+            fence: the number under which the caller works on it; None: somebody else may work on it.
+            even_behind: also where the served one has come further.
+            now: the time, from callers that have a clock of their own.
+
+        Raises:
+            LeaseLost: it is not there, or another works on it.
+        """
+
+    def parked(self, tenant: str, model: Model) -> list[Parked]:
+        """List the streams that a build has set aside, by name."""
+
+
+class ReadModels(Kept, Cursors, Serving, Protocol):
     """What a store offers to projections."""
 
 
@@ -272,13 +348,58 @@ class Projected(Protocol):
 
 def may_take(found: Cursor, holder: str, now: datetime) -> bool:
     """Tell whether a worker may begin on a projection: nobody else holds it, or not any more."""
-    return found.holder is None or found.holder == holder or found.until is None or found.until <= now
+    free = found.holder is None or found.holder == holder or found.until is None or found.until <= now
+    return free and not found.is_going
+
+
+def new_cursor(tenant: str, model: Model, moment: datetime) -> Cursor:
+    """Return the cursor of a build that nobody has worked on."""
+    tables = tuple(table.name for table in model.tables)
+    return Cursor(
+        tenant,
+        model.projection,
+        model.version,
+        model.shape,
+        Reached(),
+        moment,
+        None,
+        None,
+        0,
+        model.slot,
+        tables,
+    )
+
+
+def may_serve(
+    tenant: str,
+    model: Model,
+    found: Served | None,
+    cursors: Mapping[Build, Cursor],
+    *,
+    fence: int | None,
+    even_behind: bool,
+) -> bool:
+    """Tell whether a build may be served now, given the cursors of its projection.
+
+    Raises:
+        LeaseLost: it is not there, or another works on it.
+    """
+    mine = cursors.get(model.build)
+    if mine is None or mine.is_going or fence not in (None, mine.fence):
+        raise fenced(tenant, model)
+    old = None if found is None else cursors.get(found.build)
+    return even_behind or old is None or old.reached.position <= mine.reached.position
+
+
+def is_replaced(found: Served, model: Model) -> bool:
+    """Tell whether who works on what was served is to go on with a build that takes its place."""
+    return found.build != model.build and found.build.version == model.version
 
 
 def fenced(tenant: str, model: Model) -> LeaseLost:
     """Build the error of a worker whose page comes after another has taken over."""
     return LeaseLost(
-        f"the projection {model.projection} version {model.version} of tenant {tenant!r} was taken over by "
+        f"the projection {model.projection} {model.build} of tenant {tenant!r} was taken over by "
         "another worker, or begun anew: nothing of this page was stored",
         projection=model.projection,
         version=model.version,

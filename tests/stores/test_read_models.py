@@ -154,7 +154,10 @@ def test_rows_of_another_tenant_are_never_read_changed_or_deleted(store: FullSto
 
 def test_a_cursor_comes_back_as_it_was_stored(store: FullStore) -> None:
     taken = begun(store)
-    assert taken == Cursor(TENANT, "sample", 1, MODEL.shape, Reached(), NOW, "a", NOW + timedelta(0, 30), 1)
+    end = NOW + timedelta(0, 30)
+    assert taken == Cursor(
+        TENANT, "sample", 1, MODEL.shape, Reached(), NOW, "a", end, 1, 0, ("names", "others")
+    )
     stop = Stop(9, "run-2", 4, "ValueError: ✗ 'x'")
     reached = Reached(MARK, 2**50, b"s" * 32, 12, NOW - timedelta(microseconds=1), True, stop)
     advance(store, taken, {}, reached, now=NOW + timedelta(0, 5))

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 from psycopg.errors import InsufficientPrivilege
 from psycopg.sql import Identifier
 from psycopg.types.numeric import Int8
 
+from ledger.stores.builds import Parked, Served
+from ledger.stores.postgres.builds import (
+    PostgresBuilds,
+    cursor_of,
+    fetch,
+    place_of,
+    served_of,
+    transaction,
+)
 from ledger.stores.postgres.errors import unavailable
 from ledger.stores.postgres.pool import Pool
 from ledger.stores.postgres.roles import established, grant_read_models
 from ledger.stores.postgres.schema import LOCK
 from ledger.stores.postgres.session import Session
-from ledger.stores.postgres.template import in_schema, statements
+from ledger.stores.postgres.template import in_schema
 from ledger.stores.read_model_queries import Dialect, rendered
-from ledger.stores.read_model_sql import column_kinds, column_names, creation, listed, table_name, upsert
+from ledger.stores.read_model_sql import (
+    column_kinds,
+    column_names,
+    creation,
+    listed,
+    table_name,
+    table_names,
+    upsert,
+)
 from ledger.stores.read_models import (
     Advance,
     Behind,
@@ -34,7 +49,6 @@ from ledger.stores.read_models import (
     Values,
     cells_of,
     fenced,
-    reached_of,
 )
 
 T = TypeVar("T")
@@ -44,7 +58,7 @@ _CASTS: Mapping[type, str] = {str: "text", int: "bigint", bool: "bigint", bytes:
 _ARRAYS: Mapping[Kind, str] = {"text": "text[]", "integer": "bigint[]", "bytes": "bytea[]"}
 
 
-class PostgresReadModels:
+class PostgresReadModels(PostgresBuilds):
     """See `ledger.stores.read_models.ReadModels`.
 
     A page is computed before its transaction begins, and its transaction does not wait for the disk: while it
@@ -52,19 +66,15 @@ class PostgresReadModels:
     """
 
     def __init__(self, readers: Pool, side: Pool, schema: str, where: str) -> None:
-        self._readers = readers
-        self._side = side
-        self._schema = schema
+        super().__init__(readers, side, schema)
         self._where = where
-        self._sql = _statements(schema)
-        self._within = f"{Identifier(schema).as_string()}."
 
     def columns(self, model: Model) -> dict[str, tuple[str, ...]]:
         return self._readers.use(lambda session: self._columns(session, model))
 
     def create(self, model: Model) -> None:
         def step(session: Session) -> None:
-            with _transaction(session):
+            with transaction(session):
                 self._execute(session, "lock", LOCK, self._schema)
                 # Asked here: another process may make them at the same time.
                 there = self._columns(session, model)
@@ -80,7 +90,7 @@ class PostgresReadModels:
         names = column_names(declared)
         query = f"{self._select(model, declared)} WHERE tenant = $1 AND {self._among(declared, 2)}"
         values = tenant, *_columns(wanted, len(declared.key))
-        found = self._readers.use(lambda session: _fetch(session, query, values))
+        found = self._readers.use(lambda session: fetch(session, query, values))
         places = [names.index(name) for name in declared.key]
         return {tuple(row[place] for place in places): row for row in found}
 
@@ -92,24 +102,13 @@ class PostgresReadModels:
         marks = ", ".join(f"${number}" for number in range(3, 3 + len(declared.key)))
         behind = "" if after is None else f" AND ({key}) > ({marks})"
         query = f"{self._select(model, declared)} WHERE tenant = $1{behind} ORDER BY {key} LIMIT $2"
-        return self._readers.use(lambda session: _fetch(session, query, (tenant, limit, *(after or ()))))
-
-    def forget(self, tenant: str, model: Model) -> None:
-        def step(session: Session) -> None:
-            with _transaction(session):
-                self._execute(session, "forget", tenant, model.projection, model.version)
-                there = self._columns(session, model)
-                for table in (table for table in model.tables if table.name in there):
-                    query = f"DELETE FROM {self._within}{Identifier(table_name(model, table)).as_string()}"
-                    session.connection.execute(f"{query} WHERE tenant = $1".encode(), (tenant,))
-
-        self._side.use(step)
+        return self._readers.use(lambda session: fetch(session, query, (tenant, limit, *(after or ()))))
 
     def look(self, tenant: str, step: Callable[[Look], T]) -> T:
         def read(session: Session) -> T:
             session.command(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             try:
-                found = step(_Look(session, tenant, self._sql["cursors"], self._within))
+                found = step(_Look(session, tenant, self._sql, self._within))
                 session.command(b"COMMIT")
             finally:
                 session.roll_back()
@@ -119,24 +118,34 @@ class PostgresReadModels:
 
     def cursors(self, tenant: str) -> list[Cursor]:
         found = self._readers.use(lambda session: self._ask(session, "cursors", tenant))
-        return list(map(_cursor, found))
+        return list(map(cursor_of, found))
 
     def take(
         self, tenant: str, model: Model, *, holder: str, seconds: float, now: datetime | None = None
     ) -> Cursor | None:
-        values = tenant, model.projection, model.version, model.shape, holder, float(seconds), now
-        found = self._side.use(lambda session: self._ask(session, "take", *values))
-        return _cursor(found[0]) if found else None
+        more = model.shape, table_names(model), holder, float(seconds), now
+        values = *place_of(tenant, model), *more
+
+        def step(session: Session) -> Cursor | None:
+            with transaction(session):
+                found = self._ask(session, "take", *values)
+                if not found:
+                    return None
+                taken = cursor_of(found[0])
+                self._note_taken(session, tenant, model, taken)
+            return taken
+
+        return self._side.use(step)
 
     def advance(self, tenant: str, model: Model, page: Advance, *, now: datetime | None = None) -> None:
-        place = tenant, model.projection, model.version, page.fence
+        place = *place_of(tenant, model), page.fence
         values = *cells_of(page.reached), now, float(page.lease_seconds), *place, page.before
         told: list[object] = []
 
         def step(session: Session) -> None:
             again = bool(told)
             told.append(session)
-            with _transaction(session):
+            with transaction(session):
                 # What is lost in a crash is lost with the cursor that says so.
                 session.command(b"SET LOCAL synchronous_commit = off")
                 if not self._ask(session, "advance", *values):
@@ -145,16 +154,21 @@ class PostgresReadModels:
                         return
                     raise fenced(tenant, model)
                 self._write_rows(session, tenant, model, page)
+                self._write_parked(session, tenant, model, page)
 
         self._side.use(step)
 
     def release(self, tenant: str, model: Model, fence: int) -> None:
-        place = tenant, model.projection, model.version, fence
+        place = *place_of(tenant, model), fence
         self._side.use(lambda session: self._execute(session, "release", *place))
 
     def resume(self, tenant: str, model: Model) -> None:
-        place = tenant, model.projection, model.version
-        self._side.use(lambda session: self._execute(session, "resume", *place))
+        def step(session: Session) -> None:
+            with transaction(session):
+                for name in ("resume", "try_again"):
+                    self._execute(session, name, *place_of(tenant, model))
+
+        self._side.use(step)
 
     def behind(self, tenant: str, after: int) -> Behind:
         def step(session: Session) -> Behind:
@@ -166,13 +180,6 @@ class PostgresReadModels:
         return self._readers.use(step)
 
     # --- tables ----------------------------------------------------------------------------------
-
-    def _columns(self, session: Session, model: Model) -> dict[str, tuple[str, ...]]:
-        names = {table_name(model, table): table.name for table in model.tables}
-        found: dict[str, tuple[str, ...]] = {}
-        for table, column in self._ask(session, "columns", self._schema, list(names)):
-            found[names[table]] = (*found.get(names[table], ()), column)
-        return found
 
     def _make(self, session: Session, model: Model, missing: Iterable[Table]) -> None:
         roles = established(session, self._schema)
@@ -208,49 +215,31 @@ class PostgresReadModels:
                 values = tenant, *_columns(rows, len(table.columns) + 1)
                 session.connection.execute(query.encode(), values, binary=True)
 
-    def _ask(self, session: Session, name: str, *values: object) -> list[Any]:
-        return _fetch(session, self._sql[name], values)
-
-    def _execute(self, session: Session, name: str, *values: object) -> None:
-        session.connection.execute(self._sql[name].encode(), values)
-
 
 class _Look:
     """See `ledger.stores.read_models.Look`."""
 
-    def __init__(self, session: Session, tenant: str, cursors: str, within: str) -> None:
+    def __init__(self, session: Session, tenant: str, sql: Mapping[str, str], within: str) -> None:
         self._session = session
         self._tenant = tenant
-        self._cursors = cursors
+        self._sql = sql
         self._dialect = Dialect(lambda number, cell: f"${number}::{_CASTS[type(cell)]}", within)
 
     def cursors(self) -> list[Cursor]:
-        return list(map(_cursor, _fetch(self._session, self._cursors, (self._tenant,))))
+        return list(map(cursor_of, fetch(self._session, self._sql["cursors"], (self._tenant,))))
+
+    def served(self) -> list[Served]:
+        return list(map(served_of, fetch(self._session, self._sql["served"], (self._tenant,))))
+
+    def parked(self, model: Model) -> list[Parked]:
+        found = fetch(self._session, self._sql["parked"], place_of(self._tenant, model))
+        return [Parked(*row) for row in found]
 
     def select(
         self, query: str, tables: Tables, values: Values, *, upto: int | None = None, until: str | None = None
     ) -> list[tuple[Any, ...]]:
         asked = rendered(query, tables, values, self._dialect, self._tenant, upto=upto, until=until)
-        return _fetch(self._session, asked.text, tuple(asked.values))
-
-
-@cache
-def _statements(schema: str) -> Mapping[str, str]:
-    return statements(schema, "projections")
-
-
-def _fetch(session: Session, query: str, values: tuple[object, ...]) -> list[Any]:
-    return session.connection.execute(query.encode(), values, binary=True).fetchall()
-
-
-@contextmanager
-def _transaction(session: Session) -> Iterator[None]:
-    session.command(b"BEGIN")
-    try:
-        yield
-        session.command(b"COMMIT")
-    finally:
-        session.roll_back()
+        return fetch(self._session, asked.text, tuple(asked.values))
 
 
 def _explained(step: Callable[[Session], T], where: str) -> Callable[[Session], T]:
@@ -281,15 +270,6 @@ def _columns(rows: Iterable[tuple[object, ...]], width: int) -> list[list[object
             # Of one width: the driver would take the smallest that fits some of a statement's numbers.
             column.append(Int8(cell) if type(cell) is int else cell)
     return found
-
-
-def _cursor(row: tuple[Any, ...]) -> Cursor:
-    tenant, projection, version, shape, *where, updated_at, holder, until, fence = row
-    reached = reached_of(where)
-    lapses = None if until is None else until.astimezone(UTC)
-    return Cursor(
-        tenant, projection, version, shape, reached, updated_at.astimezone(UTC), holder, lapses, fence
-    )
 
 
 _SECURED = """

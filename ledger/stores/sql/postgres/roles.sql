@@ -18,7 +18,7 @@ GRANT UPDATE (expires_at) ON {schema}.blobs TO {writer};
 GRANT UPDATE (until, progress), DELETE ON {schema}.leases TO {writer};
 
 -- A projection can be made again. Its own tables are granted as they are made.
-GRANT INSERT, UPDATE, DELETE ON {schema}.projections TO {writer};
+GRANT INSERT, UPDATE, DELETE ON {schema}.projections, {schema}.served, {schema}.parked TO {writer};
 
 GRANT EXECUTE ON FUNCTION {schema}.epoch_is_behind() TO {writer}, {reader};
 GRANT EXECUTE ON FUNCTION {schema}.raise_epoch() TO {writer};

@@ -1,0 +1,129 @@
+"""Effects that broke a rule: by the record of then, and by what is known now."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+
+from ledger.run.rules import asks_approval, breaches
+from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
+from projections.questions.executions import Execution, executions
+from projections.questions.rules_in_force import Bound, RulesOfRun, rules_of
+
+_COLUMNS = (
+    AnswerColumn("run", "The run."),
+    AnswerColumn("key", "The effect."),
+    AnswerColumn("tool", "Its tool."),
+    AnswerColumn("effect_position", "Position of the start; of an imported effect: of its intent."),
+    AnswerColumn("at", "When it was begun."),
+    AnswerColumn("happened_at", "When it happened as the outside said, else when it was begun."),
+    AnswerColumn("constraint", "The constraint, by its id in the run."),
+    AnswerColumn("constraint_position", "Position of its acceptance."),
+    AnswerColumn("source", "The source it was accepted from; empty: from none."),
+    AnswerColumn("revision", "The revision it was accepted in."),
+    AnswerColumn("asserted_by", "Who asserted it, as it was claimed."),
+    AnswerColumn("verdict", "`broken`; `undecidable`: the effect does not say what the condition speaks of."),
+    AnswerColumn("condition", "What would have had to be so."),
+    AnswerColumn("value", "What was found instead; an argument is canonical JSON; empty: nothing was there."),
+)
+_CANNOT = (
+    "what a constraint says in words only; rules that this run did not accept; whether an approval given in "
+    "another run was meant; and what arguments that were left out because they are defaults would have been."
+)
+
+
+class _Broken(Question):
+    """What both views share: effects that were begun, against rules that bound them."""
+
+    group = "Rules"
+    parameters = (SOME_RUN, *PERIOD)
+    uses = ("approvals", "constraints", "effects")
+    example = "since=2026-01-01T00:00:00Z before=2026-04-01T00:00:00Z"
+
+    def rows(self, asked: Asked) -> Iterable[Row]:
+        begun = list(executions(asked))
+        rules = rules_of(asked, (one.run for one in begun))
+        for one in begun:
+            for bound, view in self.bound(rules[one.run], one):
+                for broken in _broken(asked, one, bound):
+                    yield (*_told(one, bound), *broken, view)
+
+    @abstractmethod
+    def bound(self, rules: RulesOfRun, one: Execution) -> Iterable[tuple[Bound, str]]:
+        """Return the rules that bound an execution in this view, by position, and the name of the view."""
+
+
+class Violations(_Broken):
+    """Effects that broke a rule that was in force when they ran."""
+
+    name = "violations"
+    about = "Effects that broke a rule that the run had accepted and not withdrawn when they were intended."
+    cannot = f"Whether the rule was valid by its own time, which `violations-corrected` asks; {_CANNOT}"
+    columns = (*_COLUMNS, AnswerColumn("view", "`recorded`."))
+
+    def bound(self, rules: RulesOfRun, one: Execution) -> Iterable[tuple[Bound, str]]:
+        for bound in _in_order(rules.recorded(one.intent)):
+            yield bound, "recorded"
+
+
+class ViolationsCorrected(_Broken):
+    """Effects that broke a rule by what is known now."""
+
+    name = "violations-corrected"
+    about = (
+        "Effects that broke a rule by what is known now: by the time from which it was valid or asserted, "
+        "even if it was accepted later, and until it ended."
+    )
+    cannot = f"What else was backdated or will be; {_CANNOT}"
+    columns = (
+        *_COLUMNS,
+        AnswerColumn(
+            "view", "`both`: by the record of then as well; `corrected`: by what is known now only."
+        ),
+    )
+
+    def bound(self, rules: RulesOfRun, one: Execution) -> Iterable[tuple[Bound, str]]:
+        recorded = {bound.acceptance.position for bound in rules.recorded(one.intent)}
+        for bound in _in_order(rules.corrected(one.happened)):
+            yield bound, "both" if bound.acceptance.position in recorded else "corrected"
+
+
+def _in_order(bound: Iterable[Bound]) -> list[Bound]:
+    return sorted(bound, key=lambda one: one.acceptance.position)
+
+
+def _broken(asked: Asked, one: Execution, bound: Bound) -> Iterator[Row]:
+    """Return verdict, condition and value of everything that an execution broke of a rule."""
+    for breach in breaches(bound.rule, one.tool, one.args, one.resource):
+        yield "undecidable" if breach.undecidable else "broken", breach.condition, breach.value
+    if asks_approval(bound.rule, one.tool) and not _is_approved(asked, one):
+        yield "broken", "a person approves it before it starts", None
+
+
+def _told(one: Execution, bound: Bound) -> Row:
+    by = bound.acceptance
+    effect = (one.run, one.key, one.tool, one.position, one.at, one.happened)
+    return (*effect, by.id, by.position, by.source, by.revision, by.asserted_by)
+
+
+# The first answer in time to the last request of an id counts, as in the fold.
+_APPROVED = """
+    SELECT a.position FROM {approvals.requests} AS r
+    JOIN {approvals.answers} AS a ON a.run = r.run AND a.id = r.id AND a.answer = 'approved'
+        AND a.position > r.position AND a.position < :begun
+    WHERE r.run = :run AND r.key = :key AND (r.expires_at IS NULL OR a.at < r.expires_at)
+        AND NOT EXISTS (
+            SELECT 1 FROM {approvals.answers} AS n
+            WHERE n.run = r.run AND n.id = r.id AND n.position > r.position AND n.position < a.position
+                AND (r.expires_at IS NULL OR n.at < r.expires_at)
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM {approvals.requests} AS l
+            WHERE l.run = r.run AND l.id = r.id AND l.position > r.position AND l.position < :begun
+        )
+    ORDER BY a.position LIMIT 1
+"""
+
+
+def _is_approved(asked: Asked, one: Execution) -> bool:
+    return bool(asked.select(_APPROVED, run=one.run, key=one.key, begun=one.position))

@@ -28,6 +28,7 @@ from ledger.adapters.cli import (
     replay,
     restart,
     resume,
+    review,
     revisions,
     runs,
     schema,
@@ -112,6 +113,7 @@ def command() -> Any:
     )(tools.tools)
     sources.add_to(app)
     app.command("ask", help=ask.HELP, short_help="Ask a question that has a name.")(ask.ask)
+    review.add_to(app)
     project.add_to(app)
     app.command("replay", help=replay.HELP)(replay.replay)
     app.command("verify", help=verify.HELP)(verify.verify)

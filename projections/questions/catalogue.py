@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from ledger.canonical import invalid
+from projections.questions.affected import AffectedRuns
 from projections.questions.base import Question
 from projections.questions.basis import BasisOfDecision
+from projections.questions.before_acceptance import BeforeAcceptance
 from projections.questions.changed_since_review import ChangedSinceReview
+from projections.questions.constraints_in_force import ConstraintsAtEffect
 from projections.questions.effect_listing import EffectListing
 from projections.questions.goal_history import GoalHistory
 from projections.questions.interventions import Interventions
 from projections.questions.open_outcomes import OpenOutcomes
 from projections.questions.refused_calls import RefusedCalls
+from projections.questions.relaxations import EffectsAfterChange, Relaxations
 from projections.questions.resumes import Resumes
 from projections.questions.reviews import ReviewsOfRuns
 from projections.questions.said_on import SaidOn
@@ -18,16 +22,23 @@ from projections.questions.same_runtime import SameRuntime
 from projections.questions.sample import SampleOfEffects
 from projections.questions.seen_before import SeenBeforeEffect
 from projections.questions.subjects import AboutSubject
+from projections.questions.terms_at_effect import TermsAtEffect
 from projections.questions.timeline import TimelineOfRun
 from projections.questions.violations import Violations, ViolationsCorrected
 from projections.questions.writers import Writers
 
 _ALL: tuple[Question, ...] = (
+    ConstraintsAtEffect(),
+    TermsAtEffect(),
     SeenBeforeEffect(),
     BasisOfDecision(),
+    Relaxations(),
+    EffectsAfterChange(),
+    BeforeAcceptance(),
     Violations(),
     ViolationsCorrected(),
     RefusedCalls(),
+    AffectedRuns(),
     SaidOn(),
     ChangedSinceReview(),
     TimelineOfRun(),

@@ -1,0 +1,141 @@
+"""Which constraints were in force when an effect was intended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ledger.canonical import load_text
+from projections.questions.base import KEY, AnswerColumn, Asked, Question, Row
+from projections.questions.effect_keys import effect_keys
+
+_IN_FORCE = """
+    SELECT i.run, i.position, i.source_positions, a.id, a.text, a.asserted_by, a.asserted_at, a.accepted_by,
+        a.at, a.source, a.item, a.revision, a.published, a.position, a.hash, a.valid_from, a.valid_until,
+        CASE WHEN (a.valid_from IS NULL OR a.valid_from <= i.at)
+            AND (a.valid_until IS NULL OR i.at < a.valid_until) THEN 1 ELSE 0 END,
+        (SELECT MIN(s.position) FROM {sources.items} AS s
+            WHERE s.source = a.source AND s.item = a.item AND s.position > a.source_position),
+        (SELECT MIN(w.position) FROM {constraints.withdrawals} AS w
+            WHERE w.id = a.id AND w.run = a.run AND w.position > a.position),
+        (SELECT MIN(w.at) FROM {constraints.withdrawals} AS w
+            WHERE w.id = a.id AND w.run = a.run AND w.position > a.position),
+        (SELECT MIN(b.position) FROM {constraints.acceptances} AS b
+            WHERE b.id = a.id AND b.run = a.run AND b.position > a.position),
+        (SELECT MIN(b.at) FROM {constraints.acceptances} AS b
+            WHERE b.id = a.id AND b.run = a.run AND b.position > a.position)
+    FROM {effects.intents} AS i
+    JOIN {constraints.acceptances} AS a ON a.run = i.run AND a.position < i.position
+    WHERE i.key IN :keys
+        AND NOT EXISTS (SELECT 1 FROM {constraints.withdrawals} AS w
+            WHERE w.id = a.id AND w.run = a.run AND w.position > a.position AND w.position < i.position)
+        AND NOT EXISTS (SELECT 1 FROM {constraints.acceptances} AS b
+            WHERE b.id = a.id AND b.run = a.run AND b.position > a.position AND b.position < i.position)
+    ORDER BY i.run, i.position, a.position
+"""
+
+_INTENTS = """
+    SELECT i.run, i.position FROM {effects.intents} AS i WHERE i.key IN :keys ORDER BY i.run, i.position
+"""
+
+
+class ConstraintsAtEffect(Question):
+    """Which constraints were in force when effect X ran, each with its author, time, source and revision."""
+
+    name = "constraints-at-effect"
+    group = "Before an act"
+    about = (
+        "The constraints in force when an effect was intended, each with who asserted and who accepted it, "
+        "its source and revision, and whether the source had changed it by then: by positions, not by clock."
+    )
+    cannot = (
+        "Whether the effect kept to them; what a constraint said that nobody accepted in this run; and where "
+        "no position of its source was recorded with the effect, whether the source had moved."
+    )
+    parameters = (KEY,)
+    columns = (
+        AnswerColumn("id", "The constraint, by its id in the run."),
+        AnswerColumn("text", "Its words as they were accepted."),
+        AnswerColumn("author", "Who asserted it, as it was claimed."),
+        AnswerColumn("asserted_at", "When, where that was said."),
+        AnswerColumn("accepted_by", "Who accepted it, as it was claimed."),
+        AnswerColumn("accepted_at", "When it was accepted, by the ledger's clock: it held from then on …"),
+        AnswerColumn("held_until", "… until it was withdrawn or superseded; empty: it was not."),
+        AnswerColumn("ended_position", "Position of what ended it."),
+        AnswerColumn("valid_from", "Since when it is valid, as it says itself; empty: always."),
+        AnswerColumn("valid_until", "Until when; empty: for ever."),
+        AnswerColumn(
+            "valid", "1: the effect was intended within that valid time; 0: outside, so it did not bind."
+        ),
+        AnswerColumn("source", "The source it was accepted from; empty: from none."),
+        AnswerColumn("item", "Its id in the source."),
+        AnswerColumn("revision", "The revision of the source that was named."),
+        AnswerColumn("published", "1: these are the source's words; 0: claimed; empty: no source."),
+        AnswerColumn("position", "Position of the acceptance, in the run of the effect."),
+        AnswerColumn("hash", "Hash of that record, in hexadecimal digits."),
+        AnswerColumn(
+            "admitted_position", "Where the source stood as the effect was admitted, as was recorded."
+        ),
+        AnswerColumn(
+            "moved",
+            "1: the source changed it between the acceptance and the effect; 0: it did not; empty: no "
+            "source, or no position of it was recorded.",
+        ),
+        AnswerColumn("effect_run", "The run of the effect."),
+        AnswerColumn("effect_position", "Position of its intent there; each attempt has one."),
+    )
+    example = "key=3f9c1a"
+    uses = ("effects", "constraints", "sources")
+
+    def rows(self, asked: Asked) -> Iterable[Row]:
+        keys = tuple(effect_keys(asked))
+        found = [_row(one) for one in asked.select(_IN_FORCE, keys=keys)]
+        bound = {row[-2:] for row in found}
+        for run, position in asked.select(_INTENTS, keys=keys):
+            if (run, position) not in bound:
+                asked.note(f"no constraint was in force at position {position} of {run}")
+        return found
+
+
+def _row(found: tuple[Any, ...]) -> Row:
+    run, position, positions, id, text, author, asserted_at, accepted_by, at, *rest = found
+    source, item, revision, published, accepted, hash, valid_from, valid_until, valid, *places = rest
+    first_change, withdrawn, withdrawn_at, superseded, superseded_at = places
+    admitted = None if source is None else _positions(positions).get(source)
+    moved = None
+    if admitted is not None:
+        moved = int(first_change is not None and first_change <= admitted)
+    ends = [(withdrawn, withdrawn_at), (superseded, superseded_at)]
+    ended, ended_at = min((end for end in ends if end[0] is not None), default=(None, None))
+    whole: Row = (
+        id,
+        text,
+        author,
+        asserted_at,
+        accepted_by,
+        at,
+        ended_at,
+        ended,
+        valid_from,
+        valid_until,
+        valid,
+    )
+    where: Row = (
+        source,
+        item,
+        revision,
+        published,
+        accepted,
+        bytes(hash).hex(),
+        admitted,
+        moved,
+        run,
+        position,
+    )
+    return whole + where
+
+
+def _positions(text: str | None) -> Mapping[str, Any]:
+    found = {} if text is None else load_text(text)
+    assert isinstance(found, dict), "they are kept as an object"
+    return found

@@ -40,6 +40,7 @@ AT_2, AT_3, AT_5 = ({"policy:refunds": position} for position in (2, 3, 5))
 
 SIMPLE = Act("run-01", "pay", "refund", {"amount": "40.00", "booking": 1}, source_positions=AT_2)
 MOVED = Act("run-02", "pay", "refund", {"amount": "60.00", "booking": 2}, source_positions=AT_2)
+BETWEEN = Act("run-02", "pay-fee", "refund", {"amount": "5.00", "booking": 2}, source_positions=AT_3)
 MOVED_LATER = Act("run-02", "pay-rest", "refund", {"amount": "20.00", "booking": 2}, source_positions=AT_3)
 BEFORE_GIFT = Act("run-03", "mail", "send_mail", {"to": "customer:3"})
 GIFT = Act("run-03", "gift", "send_gift", {"to": "customer:3"})
@@ -75,7 +76,8 @@ def _in_force(pen: Pen) -> None:
     done(pen, SIMPLE, until="03-02 09:06")
     pen.at("03-02 09:10").say("run-01", AGENT, RunClosed(outcome=Ending.COMPLETED))
 
-    # 02: the limit is reworded at its source while the run goes on; it is paid before and after that.
+    # 02: the limit is reworded at its source while the run goes on; it is paid before that, between that and
+    # the run's own acceptance of the new words, and after.
     pen.at("03-04 09:00").say(
         "run-02",
         AGENT,
@@ -84,6 +86,8 @@ def _in_force(pen: Pen) -> None:
     )
     pen.at("03-04 09:30")
     done(pen, MOVED, until="03-04 09:31")
+    pen.at("03-05 08:30")
+    done(pen, BETWEEN, until="03-05 08:31")
     pen.at("03-05 09:00").say(
         "run-02",
         AGENT,

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from tests.projections.case_file import answers_rules
+from tests.projections.case_file import (
+    answers_acts,
+    answers_lives,
+    answers_permissions,
+    answers_rules,
+    answers_thoughts,
+)
 from tests.projections.case_file.golden import Golden
 
-ANSWERS: tuple[Golden, ...] = (*answers_rules.ANSWERS,)
+ANSWERS: tuple[Golden, ...] = (
+    *answers_rules.ANSWERS,
+    *answers_permissions.ANSWERS,
+    *answers_acts.ANSWERS,
+    *answers_thoughts.ANSWERS,
+    *answers_lives.ANSWERS,
+)

@@ -42,8 +42,8 @@ IN_FORCE = (
     ),
     Golden(
         "constraints-at-effect",
-        "Paid under revision 1 while the source had said revision 2 half an hour before: the run held the old "
-        "words, and the source had moved.",
+        "Paid under revision 1 while the source had said revision 2 half an hour before: the run held the "
+        "old words, and the source had moved.",
         "id text revision position admitted_position moved held_until ended_position effect_position",
         [("limit-100", LIMIT_100, "1", 2, 3, 1, at("03-05 09:00"), 9, 6)],
         {"key": BETWEEN.key},
@@ -64,8 +64,8 @@ IN_FORCE = (
     ),
     Golden(
         "constraints-at-effect",
-        "The mail was sent while gifts were forbidden; that ended ten minutes later. No position of the source "
-        "was recorded with it, so nobody knows whether it had moved.",
+        "The mail was sent while gifts were forbidden; that ended ten minutes later. No position of the "
+        "source was recorded with it, so nobody knows whether it had moved.",
         "id position held_until ended_position moved",
         [("no-gifts", 2, at("03-03 10:20"), 6, None)],
         {"key": BEFORE_GIFT.key},
@@ -119,8 +119,9 @@ _CHANGE = "run stream position at id what by reason old_text new_text effects_af
 CHANGED = (
     Golden(
         "relaxations",
-        "The source reworded what the run held, and two effects were begun after that; then the run took over "
-        "the new words, and one was. That the source withdrew limit-100 a week later concerns the run still.",
+        "The source reworded what the run held, and two effects were begun after that; then the run took "
+        "over the new words, and one was. That the source withdrew limit-100 a week later concerns the run "
+        "still.",
         "stream position what effects_after first_effect_after",
         [
             ("$source:policy:refunds", 3, "reworded_at_source", 2, BETWEEN.key),
@@ -168,7 +169,8 @@ CHANGED = (
         "before-acceptance",
         "Kim asserted the limit at eight; 70 EUR were paid at a quarter to nine, and the agent accepted the "
         "limit at nine. What was paid later is none.",
-        "run position id asserted_by asserted_at known_by accepted_by accepted_at effect_key effect_at former_text",
+        "run position id asserted_by asserted_at known_by accepted_by accepted_at effect_key effect_at "
+        "former_text",
         [
             (
                 *("run-06", 5, "limit-50", "human:kim", at("03-07 08:00"), "stated", "agent:desk"),
@@ -179,8 +181,8 @@ CHANGED = (
     ),
     Golden(
         "before-acceptance",
-        "The new words were published at eight, a fee was paid at half past under the old ones, and they were "
-        "accepted at nine.",
+        "The new words were published at eight, a fee was paid at half past under the old ones, and they "
+        "were accepted at nine.",
         "run position known_by asserted_at effect_key former_text",
         [("run-02", 9, "published", at("03-05 08:00"), BETWEEN.key, LIMIT_100)],
         {"run": "run-02"},
@@ -205,8 +207,8 @@ _BROKEN = "run key effect_position constraint constraint_position source revisio
 BROKEN = (
     Golden(
         "violations",
-        "150 EUR against a limit of 100, and 90 against one of 50. 99.99 were fine. That the second limit was "
-        "valid until the day before is not what the record of then says.",
+        "150 EUR against a limit of 100, and 90 against one of 50. 99.99 were fine. That the second limit "
+        "was valid until the day before is not what the record of then says.",
         _BROKEN,
         [
             (

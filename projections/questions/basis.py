@@ -142,6 +142,8 @@ def _counted(stated_at: int | None, refuted_at: int | None, ran: list[tuple[int,
 # What holds at a moment is found by position: an assumption is the one stated last under its id, an effect
 # the attempt that was intended last, a step that of the plan in force. An observation is, as in the contract,
 # the one that was seen last, unless a clock was set back: then what was recorded before that counts no more.
+# `+ 0` and `|| ''` keep SQLite, which has no statistics here, from walking through the run by position where
+# an index leads to the few rows of one key.
 _STOOD = """
     CASE
     WHEN substr(e.on_ref, 1, 11) = 'assumption:' THEN COALESCE(
@@ -151,22 +153,22 @@ _STOOD = """
             WHERE a.run = :run AND a.id = substr(e.on_ref, 12)))
     WHEN substr(e.on_ref, 1, 12) = 'observation:' THEN COALESCE(
         (SELECT o.position FROM {observations.observations} AS o
-            WHERE o.run = :run AND o.key = substr(e.on_ref, 13) AND o.position <= PLACE
+            WHERE o.run = :run AND o.key = substr(e.on_ref, 13) AND o.position + 0 <= PLACE
                 AND o.observed_at IS NOT NULL AND NOT EXISTS (
                     SELECT 1 FROM {observations.invalidations} AS v
                     WHERE v.run = :run AND v.key = o.key AND v.reason = :set_back
                         AND v.position > o.position AND v.position < PLACE)
             ORDER BY o.observed_at DESC, o.position DESC LIMIT 1),
-        (SELECT MAX(o.position) FROM {observations.observations} AS o
-            WHERE o.run = :run AND o.key = substr(e.on_ref, 13) AND o.position <= PLACE
+        (SELECT MAX(o.position + 0) FROM {observations.observations} AS o
+            WHERE o.run = :run AND o.key = substr(e.on_ref, 13) AND o.position + 0 <= PLACE
                 AND o.observed_at IS NULL),
-        (SELECT MIN(o.position) FROM {observations.observations} AS o
+        (SELECT MIN(o.position + 0) FROM {observations.observations} AS o
             WHERE o.run = :run AND o.key = substr(e.on_ref, 13)))
     WHEN substr(e.on_ref, 1, 7) = 'effect:' THEN COALESCE(
-        (SELECT MAX(i.position) FROM {effects.intents} AS i
-            WHERE i.run = :run AND i.key = substr(e.on_ref, 8) AND i.position <= PLACE),
-        (SELECT MIN(i.position) FROM {effects.intents} AS i
-            WHERE i.run = :run AND i.key = substr(e.on_ref, 8)))
+        (SELECT MAX(i.position + 0) FROM {effects.intents} AS i
+            WHERE i.run || '' = :run AND i.key = substr(e.on_ref, 8) AND i.position + 0 <= PLACE),
+        (SELECT MIN(i.position + 0) FROM {effects.intents} AS i
+            WHERE i.run || '' = :run AND i.key = substr(e.on_ref, 8)))
     WHEN substr(e.on_ref, 1, 5) = 'plan:' THEN
         (SELECT MAX(p.position) FROM {goals.plans} AS p WHERE p.run = :run AND p.position <= PLACE)
     END
@@ -189,20 +191,27 @@ _EDGES = """
     )
 """
 
+# An act is done: it rested on what stood when it was intended, whatever came of that until later decisions.
+_THROUGH = "CASE WHEN substr(b.on_ref, 1, 7) = 'effect:' THEN b.on_position ELSE b.place END"
+
 _BASIS = f"""
-    basis (position, at, what, on_ref, on_position) AS (
-        SELECT e.position, e.at, e.what, e.on_ref, {_STOOD.replace("PLACE", "e.position")}
+    basis (position, at, what, on_ref, on_position, place, directly) AS (
+        SELECT e.position, e.at, e.what, e.on_ref, {_STOOD.replace("PLACE", "e.position")}, e.position, 1
         FROM edges AS e WHERE START
         UNION
-        SELECT b.position, b.at, b.what, e.on_ref, {_STOOD.replace("PLACE", "b.position")}
+        SELECT b.position, b.at, b.what, e.on_ref, {_STOOD.replace("PLACE", f"({_THROUGH})")}, {_THROUGH}, 0
         FROM basis AS b JOIN edges AS e ON e.position = b.on_position AND e.what = b.on_ref
+    ),
+    rested AS (
+        SELECT b.position, b.at, b.what, b.on_ref, b.on_position, MAX(b.directly) AS directly
+        FROM basis AS b
+        GROUP BY b.position, b.at, b.what, b.on_ref, b.on_position
     )
 """
 
 _JUDGED = """
     judged AS (
-        SELECT b.position, b.at, b.what, b.on_ref, b.on_position,
-            CASE WHEN e.position IS NULL THEN 0 ELSE 1 END AS directly,
+        SELECT b.position, b.at, b.what, b.on_ref, b.on_position, b.directly,
             COALESCE(a.at, o.at, i.at, p.at) AS on_at,
             COALESCE(a.text, o.value, i.tool) AS text,
             COALESCE(
@@ -212,19 +221,18 @@ _JUDGED = """
                     WHERE v.run = :run AND v.key = o.key AND v.position > o.position AND NOT EXISTS (
                         SELECT 1 FROM {observations.observations} AS n
                         WHERE n.run = :run AND n.key = o.key
-                            AND n.position > o.position AND n.position < v.position
+                            AND n.position + 0 > o.position AND n.position + 0 < v.position
                             AND (o.observed_at IS NULL OR n.observed_at >= o.observed_at)))
             ) AS refuted_position,
-            (SELECT MIN(s.position) FROM {effects.steps} AS s
-                WHERE s.run = :run AND s.key = substr(b.what, 8) AND substr(b.what, 1, 7) = 'effect:'
-                    AND s.what IN ('started', 'succeeded', 'unknown') AND s.position > b.position
+            (SELECT MIN(s.position + 0) FROM {effects.steps} AS s
+                WHERE s.run || '' = :run AND s.key = substr(b.what, 8) AND substr(b.what, 1, 7) = 'effect:'
+                    AND s.what || '' IN ('started', 'succeeded', 'unknown') AND s.position + 0 > b.position
                     AND NOT EXISTS (
                         SELECT 1 FROM {effects.intents} AS n
-                        WHERE n.run = :run AND n.key = s.key
-                            AND n.position > b.position AND n.position < s.position)
+                        WHERE n.run || '' = :run AND n.key = s.key
+                            AND n.position + 0 > b.position AND n.position + 0 < s.position)
             ) AS ran_position
-        FROM basis AS b
-        LEFT JOIN edges AS e ON e.position = b.position AND e.what = b.what AND e.on_ref = b.on_ref
+        FROM rested AS b
         LEFT JOIN {assumptions.assumptions} AS a ON a.run = :run AND a.position = b.on_position
         LEFT JOIN {observations.observations} AS o ON o.run = :run AND o.position = b.on_position
         LEFT JOIN {effects.intents} AS i ON i.run = :run AND i.position = b.on_position
@@ -238,5 +246,5 @@ _TOLD = """
     FROM judged AS j
     LEFT JOIN {assumptions.refutations} AS x ON x.run = :run AND x.position = j.refuted_position
     LEFT JOIN {observations.invalidations} AS v ON v.run = :run AND v.position = j.refuted_position
-    ORDER BY j.position, j.what, j.on_ref
+    ORDER BY j.position, j.what, j.on_ref, j.on_position
 """

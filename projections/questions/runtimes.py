@@ -24,12 +24,13 @@ def in_force(asked: Asked, run: str, before: int) -> dict[str, Named]:
     A runtime that is adopted is named whole; a resume names what it knows, and the rest stays. The model of a
     single call says nothing of the run. A question that calls this uses `observations`.
     """
+    # `+ 0`: SQLite would walk through all model calls by position, where `how` leads to the few others.
     rows = asked.select(
         f"""
         SELECT r.position, r.at, r.how, {", ".join(f"r.{field}" for field in RUNTIME_FIELDS)}
         FROM {{observations.runtimes}} AS r
-        WHERE r.run = :run AND r.how IN ('opened', 'adopted', 'resumed') AND r.position < :before
-        ORDER BY r.position
+        WHERE r.run = :run AND r.how IN ('opened', 'adopted', 'resumed') AND r.position + 0 < :before
+        ORDER BY r.position + 0
         """,
         run=run,
         before=before,

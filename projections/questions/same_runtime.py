@@ -73,20 +73,22 @@ class SameRuntime(Question):
 
 
 def _of_revision(asked: Asked) -> list[Row]:
-    return asked.select(
+    # Put in order afterwards, and its time not compared as it is: SQLite would walk through the acceptances
+    # of all sources by time.
+    found = asked.select(
         f"""
         SELECT f.run, f.position, f.at, 'accepted', 'revision', f.revision, f.id
         FROM {{constraints.acceptances}} AS f
-        WHERE f.source = :source AND f.revision = :revision AND {_within(asked)}
+        WHERE f.source = :source AND f.revision = :revision AND {_within(asked, "f.at || ''")}
         UNION ALL
         SELECT f.run, f.position, f.at, 'acknowledged', 'revision', f.revision, NULL
         FROM {{constraints.acknowledgements}} AS f
         WHERE f.source = :source AND f.revision = :revision AND {_within(asked)}
-        ORDER BY 3, 1, 2
         """,
         **asked.given,
     )
+    return sorted(found, key=lambda row: (row[2], row[0], row[1]))
 
 
-def _within(asked: Asked) -> str:
-    return asked.where(since="f.at >= :since", before="f.at < :before")
+def _within(asked: Asked, at: str = "f.at") -> str:
+    return asked.where(since=f"{at} >= :since", before=f"{at} < :before")

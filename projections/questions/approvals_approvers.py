@@ -15,6 +15,7 @@ from ledger.values import Actor, Rule
 from projections.questions.approvals_asked import COUNTING
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.grants_at import Grants
+from projections.questions.ordering import in_place
 
 _APPROVE = "approve"
 
@@ -33,7 +34,7 @@ _ANSWERS = f"""
         SELECT MAX(n.position) FROM {{effects.intents}} AS n
         WHERE n.run = r.run AND n.key = r.key AND n.position < a.position
     )
-    WHERE %s ORDER BY a.run, a.position
+    WHERE %s
 """
 
 # In force right before the request; of one id the last acceptance counts.
@@ -108,7 +109,7 @@ class Approvers(Question):
     def rows(self, asked: Asked) -> Iterable[Row]:
         within = asked.where(run="a.run = :run", since="a.at >= :since", before="a.at < :before")
         grants: dict[str, Grants] = {}
-        for row in asked.select(_ANSWERS % within, **asked.given):
+        for row in sorted(asked.select(_ANSWERS % within, **asked.given), key=in_place):
             answer = _answer(row)
             if answer.run not in grants:
                 grants[answer.run] = Grants.of(asked, answer.run)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from projections.questions.approvals_asked import ASKED_AGAIN, BEGUN, COUNTING, Runtimes, same
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
+from projections.questions.ordering import in_place
 
 _REQUESTS = f"""
     SELECT r.run, r.position, r.at, r.id, r.key, r.tool_schema, r.runtime_digest, r.terms_digest,
@@ -17,13 +19,13 @@ _REQUESTS = f"""
         WHERE n.run = r.run AND n.key = r.key AND n.position < r.position
     )
     LEFT JOIN {{approvals.answers}} AS a ON a.run = r.run AND a.position = ({COUNTING})
-    WHERE %s ORDER BY r.run, r.position
+    WHERE %s
 """
 
 # An intent that another attempt took the place of before it began was not what began.
 _ACTS = f"""
-    SELECT r.run, r.position AS asked, i.position, i.key, i.tool, i.args, i.tool_schema, i.terms_digest,
-        i.approval, s.position AS begun, s.at
+    SELECT r.run, r.position, i.position, i.key, i.tool, i.args, i.tool_schema, i.terms_digest,
+        i.approval, s.position, s.at
     FROM {{approvals.requests}} AS r
     JOIN {{effects.intents}} AS i ON i.run = r.run AND %s
     JOIN {{effects.steps}} AS s ON s.run = i.run AND s.position = ({BEGUN})
@@ -82,12 +84,12 @@ class ApprovedAgainstExecuted(Question):
         acts: dict[tuple[str, int], list[_Act]] = {}
         citing = _ACTS % ("i.approval = r.id", within)
         silent = _ACTS % ("i.key = r.key AND i.approval IS NULL", within)
-        query = f"{citing} UNION ALL {silent} ORDER BY run, asked, begun"
-        for run, place, *act in asked.select(query, **asked.given):
+        for run, place, *act in asked.select(f"{citing} UNION ALL {silent}", **asked.given):
             acts.setdefault((run, place), []).append(_Act(*act))
-        for row in asked.select(_REQUESTS % within, **asked.given):
+        for row in sorted(asked.select(_REQUESTS % within, **asked.given), key=in_place):
             request = _Request(*row)
-            for one in acts.get((request.run, request.position), (None,)):
+            begun = sorted(acts.get((request.run, request.position), ()), key=attrgetter("begun"))
+            for one in begun or (None,):
                 yield _row(request, one, runtimes)
 
 

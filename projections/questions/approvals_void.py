@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ledger.values.times import write_time
 from projections.questions.approvals_asked import BEGUN, COUNTING, Runtimes, same
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
+from projections.questions.ordering import in_place
 
 # The request an answer is to: the last one of its id before it.
 _ANSWERS = f"""
@@ -104,7 +105,7 @@ class VoidApprovals(Question):
 
     def rows(self, asked: Asked) -> Iterable[Row]:
         found = [*_answers(asked), *_acts(asked), *_unanswered(asked)]
-        return sorted(found, key=lambda row: (str(row[0]).encode(), row[1], row[4]))
+        return sorted(found, key=lambda row: (*in_place(row), row[4]))
 
 
 def _answers(asked: Asked) -> Iterator[Row]:

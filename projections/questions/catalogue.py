@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from ledger.canonical import invalid
 from projections.questions.affected import AffectedRuns
+from projections.questions.approvals_approvers import Approvers
+from projections.questions.approvals_executed import ApprovedAgainstExecuted
+from projections.questions.approvals_void import VoidApprovals
+from projections.questions.authority_of_effect import AuthorityOfEffect
 from projections.questions.base import Question
 from projections.questions.basis import BasisOfDecision
 from projections.questions.before_acceptance import BeforeAcceptance
@@ -12,6 +16,7 @@ from projections.questions.constraints_in_force import ConstraintsAtEffect
 from projections.questions.effect_listing import EffectListing
 from projections.questions.goal_history import GoalHistory
 from projections.questions.interventions import Interventions
+from projections.questions.obligations import Obligations
 from projections.questions.open_outcomes import OpenOutcomes
 from projections.questions.refused_calls import RefusedCalls
 from projections.questions.relaxations import EffectsAfterChange, Relaxations
@@ -30,6 +35,7 @@ from projections.questions.writers import Writers
 _ALL: tuple[Question, ...] = (
     ConstraintsAtEffect(),
     TermsAtEffect(),
+    AuthorityOfEffect(),
     SeenBeforeEffect(),
     BasisOfDecision(),
     Relaxations(),
@@ -44,7 +50,11 @@ _ALL: tuple[Question, ...] = (
     TimelineOfRun(),
     Resumes(),
     ReviewsOfRuns(),
+    Obligations(),
     GoalHistory(),
+    ApprovedAgainstExecuted(),
+    Approvers(),
+    VoidApprovals(),
     OpenOutcomes(),
     EffectListing(),
     SampleOfEffects(),

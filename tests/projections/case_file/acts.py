@@ -107,7 +107,7 @@ def _outcomes(pen: Pen) -> None:
 
 
 def _owed(pen: Pen) -> None:
-    # 28: five promises: kept with evidence, given up, handed on and open, overdue, and open without a date.
+    # 28: five promises: kept with evidence, given up, handed on, overdue, and open without a date.
     pen.at("03-21 09:00").say(
         "run-28",
         AGENT,
@@ -146,5 +146,5 @@ def _owed(pen: Pen) -> None:
     pen.at("03-23 09:00").say(
         "run-28",
         AGENT,
-        RunClosed(outcome=Ending.COMPLETED, obligations=("report", "voucher", "file")),
+        RunClosed(outcome=Ending.COMPLETED, obligations=("voucher", "file")),
     )

@@ -89,7 +89,7 @@ OWED = (
     Golden(
         "obligations",
         "One kept with evidence, one given up, one handed to Kim, one overdue since the 22nd, one with no "
-        "date. The run ended with three of them open.",
+        "date. The run ended with two of them open.",
         "id state ended_position ended_by evidence refs reason owed_by left_at",
         [
             (

@@ -143,9 +143,14 @@ APPROVALS = (
     ),
     Golden(
         "void-approvals",
-        "The answer came an hour late, and the act began on it all the same.",
+        "The answer came an hour late, and the act began on it all the same: past its time, and on no "
+        "answer.",
         "position why answer executed_key executed_position",
-        [(4, "late", "approved", None, None), (6, "not_approved", None, TOO_LATE.key, 5)],
+        [
+            (4, "late", "approved", None, None),
+            (6, "expired", None, TOO_LATE.key, 5),
+            (6, "not_approved", None, TOO_LATE.key, 5),
+        ],
         {"run": "run-20"},
     ),
     Golden(

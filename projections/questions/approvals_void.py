@@ -86,8 +86,9 @@ class VoidApprovals(Question):
             "why",
             "Of an answer: `late`, `second_answer` (the first says the same), `conflicting` (it says "
             "something else), `unknown_id` (nobody had asked). Of a request: `unanswered`. Of an act: "
-            "`unknown_id`, `not_approved` (not yet, or denied), `expired`, `key_changed` (another act was "
-            "asked about), `terms_changed`, `tool_changed`, `runtime_changed`.",
+            "`unknown_id`, `not_approved` (not in time, or denied), `expired` (begun when it had ended), "
+            "`key_changed` (another act was asked about), `terms_changed`, `tool_changed`, "
+            "`runtime_changed`.",
         ),
         AnswerColumn("key", "The key of the act that was asked about."),
         AnswerColumn("asked_position", "Where it was asked."),

@@ -41,6 +41,8 @@ class ReviewsOfRuns(Question):
             since="r.at >= :since",
             before="r.at < :before",
         )
+        # Along a run times never fall; by its positions it is looked up.
+        order = "r.at, r.run, r.position" if asked.given["run"] is None else "r.position"
         found = asked.select(
             f"""
             SELECT r.run, r.position, r.head, r.head_hash, r.meaning, r.by, e.actor, r.at, r.note,
@@ -48,7 +50,7 @@ class ReviewsOfRuns(Question):
             FROM {{reviews.reviews}} AS r
             JOIN {{timeline.events}} AS e ON e.run = r.run AND e.position = r.position
             WHERE {wanted}
-            ORDER BY r.at, r.run, r.position
+            ORDER BY {order}
             """,
             **asked.given,
         )

@@ -42,7 +42,8 @@ class AboutSubject(Question):
     def rows(self, asked: Asked) -> Iterable[Row]:
         period = asked.where(since="r.at >= :since", before="r.at < :before")
         # What names a subject may begin a thing, as an effect or an obligation; what became of that names the
-        # thing only. The key of an effect means the same act in every run.
+        # thing only. The key of an effect means the same act in every run. CROSS keeps SQLite from beginning
+        # with all events.
         return asked.select(
             f"""
             WITH named AS (
@@ -55,12 +56,13 @@ class AboutSubject(Question):
             ), followed AS (
                 SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
                 FROM begun AS b
-                JOIN {{timeline.events}} AS f ON f.thing = b.thing AND f.run = b.run AND f.gid > b.first
+                CROSS JOIN {{timeline.events}} AS f
+                WHERE f.thing = b.thing AND f.run = b.run AND f.gid > b.first
                 UNION
                 SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
                 FROM begun AS b
-                JOIN {{timeline.events}} AS f ON f.thing = b.thing AND f.gid > b.first
-                WHERE b.thing >= 'effect:' AND b.thing < 'effect;'
+                CROSS JOIN {{timeline.events}} AS f
+                WHERE f.thing = b.thing AND f.gid > b.first AND b.thing >= 'effect:' AND b.thing < 'effect;'
             )
             SELECT r.run, r.position, r.at, r.name, r.thing, r.how, r.actor
             FROM (

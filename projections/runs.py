@@ -1,7 +1,10 @@
 """The projection `runs`: every run with its contract in force, and what lists ask about it.
 
 It reuses the one fold: the contract of a row is the one that `Ledger.contract` returns at that position, as
-the bytes of a snapshot. So a run goes on from its own row, however long ago it was last heard of.
+the bytes of a snapshot. So a run goes on from its own row, however long ago it was last heard of. What is
+open in runs stands in tables of its own, so that all runs are searched at once.
+
+These tables say what is so now. Only facts can be asked as of an earlier moment.
 """
 
 from __future__ import annotations
@@ -18,10 +21,12 @@ from ledger.run.state import FOLD, replay
 from ledger.stores.read_models import Cell, Column, Table
 from ledger.values.times import write_time
 from projections.base import Handler, Projection, Rows
+from projections.open_now import KINDS, Watch
+from projections.words import storable
 
 RUNS = "runs"
 
-_FORM = 1
+_FORM = 2
 """Rises when columns change; the fold has a version of its own."""
 
 _KEPT_BYTES = 2 * 1024 * 1024
@@ -29,10 +34,11 @@ _KEPT_BYTES = 2 * 1024 * 1024
 
 
 class Runs(Projection):
-    """One row for each run."""
+    """One row for each run, and one for each thing that is open in it."""
 
     name = "runs"
     version = 100 * int(FOLD) + _FORM
+    by_run = True
     tables = (
         Table(
             RUNS,
@@ -55,11 +61,13 @@ class Runs(Projection):
                 Column("constraints", "integer"),
                 Column("obligations", "integer"),
                 Column("unsettled", "integer"),
+                Column("successor", optional=True),
                 Column("contract", "bytes"),
             ),
             key=("run",),
             indexes=(("status", "run"), ("owner", "run"), ("thread", "run")),
         ),
+        *(kind.table for kind in KINDS),
     )
 
     def handle(self, record: Record, rows: Rows) -> None:
@@ -88,11 +96,14 @@ class _Folding:
         records, self._records = self._records, {}
         known = self._known(records, rows)
         for run, new in records.items():
-            contract = replay(new, known.get(run))
+            before = known.get(run)
+            watch = Watch(run, before)
+            contract = replay(new, before, watch)
             assert contract is not None, "there is at least one record"
             state = save(contract)
             self._kept.keep(contract, len(state))
             rows.put(RUNS, {**_summary(contract), "contract": state}, new[-1])
+            watch.put(rows)
 
     def _known(self, runs: Iterable[str], rows: Rows) -> dict[str, Contract]:
         found: dict[str, Contract] = {}
@@ -147,9 +158,10 @@ def _summary(contract: Contract) -> dict[str, Cell]:
         "owner": summary.owner,
         "thread": summary.thread,
         "labels": None if not summary.labels else canonical_text(dict(summary.labels)),
-        "goal": summary.goal,
+        "goal": storable(summary.goal),
         "incarnation": summary.incarnation,
         "constraints": summary.constraints,
         "obligations": summary.obligations,
         "unsettled": summary.unsettled,
+        "successor": summary.successor,
     }

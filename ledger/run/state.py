@@ -101,11 +101,21 @@ def evolve(contract: Contract | None, record: Record) -> Contract:
     return _completed(_step(_own(contract), record))
 
 
-def replay(records: Iterable[Record], contract: Contract | None = None) -> Contract | None:
-    """Apply records one after another, on top of a contract or from the beginning."""
+def replay(
+    records: Iterable[Record],
+    contract: Contract | None = None,
+    watch: Callable[[Contract, Record], None] | None = None,
+) -> Contract | None:
+    """Apply records one after another, on top of a contract or from the beginning.
+
+    `watch` is shown the contract after each record. It is changed by the next one, so that nobody may keep
+    it, and what is computed at the end only (the digest of changed terms, signs of life) is not right yet.
+    """
     contract = _own(contract)
     for record in records:
         contract = _step(contract, record)
+        if watch is not None:
+            watch(contract, record)
     # Only the terms that stand in the end are ever read, so only their digest is computed.
     return None if contract is None else _completed(contract)
 

@@ -34,6 +34,8 @@ from projections.runner import Runner
 from projections.runs import Runs
 from projections.standing import forget, resume_projection
 from tests.projections.conftest import SetClock
+from tests.projections.open_tables import kept as open_tables
+from tests.projections.open_tables import naive as all_that_is_open
 from tests.projections.samples import Counts, Fragile, Goals, kept, naive, standing
 from tests.stores.builder import in_memory, shown
 from tests.stores.conftest import postgres
@@ -112,8 +114,10 @@ class Machine(RuleBasedStateMachine):
                 ledger.run(run).revise_goal("gone", reason="it changed", by="human:kim")
             elif self.texts % 3:
                 ledger.run(run).revise_goal(f"goal {self.texts}", reason="it changed", by="human:kim")
-            else:
+            elif self.texts % 2:
                 ledger.run(run).promise(f"p-{self.texts}", "do", owed_to="human:kim")
+            elif owed := ledger.contract(run).obligations:
+                ledger.run(run).discharge(owed[0].id, evidence="done", by="human:kim")
 
     @rule(tenant=TENANTS)
     def publish(self, tenant: str) -> None:
@@ -176,6 +180,9 @@ class Machine(RuleBasedStateMachine):
         # The fold of the fragile one is that of counts, which no record stops.
         told = Counts() if name == "fragile" else projection
         assert kept(ledger, projection) == naive(ledger, told, one.position)
+        if name == "runs" and whole:
+            contracts = [ledger.contract(summary.run) for summary in ledger.runs().runs]
+            assert open_tables(ledger) == all_that_is_open(contracts)
 
 
 class OnMemory(Machine):

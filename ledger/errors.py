@@ -2,7 +2,7 @@
 
     LedgerError
     ├── InvalidInput (ValueError)      mend the input; `path` says where
-    ├── NotFound (LookupError)         RunNotFound · EffectNotFound · ApprovalNotFound
+    ├── NotFound (LookupError)         RunNotFound · EffectNotFound · ApprovalNotFound · HasExpired
     ├── Refused                        a rule said no; the run is as it was
     │   ├── ConstraintViolated · AuthorityExceeded · ApprovalRequired · ContractChanged
     │   ├── OffPlan · SecretFound · PossibleRepeat · KeyConflict · NotOpen · IdInUse · StillOpen
@@ -87,6 +87,21 @@ class ApprovalNotFound(NotFound):
 
     code = "approval_not_found"
     id: str
+
+
+class HasExpired(NotFound):
+    """The content was dropped on purpose, and what was recorded of it stays: go on without it.
+
+    `at`, `by` and `reason` say when (as records write times), on whose decision and why; `position` is that
+    of the event in the tenant's own stream. What an effect returned is not got back by doing it again.
+    """
+
+    code = "has_expired"
+    digest: str
+    at: str
+    by: str
+    reason: str
+    position: int
 
 
 # --- refused -----------------------------------------------------------------------------------

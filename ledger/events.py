@@ -816,6 +816,27 @@ class RunRefused(Event):
     what: Text
 
 
+class ContentExpired(Event):
+    """Contents are dropped on purpose; records that name them stay. Stands in the tenant's own stream."""
+
+    name = "ledger.content_expired"
+    keyed_by = ("expired", "prefix")
+
+    by: Party
+    """Who decided that they go."""
+    classes: tuple[Id, ...] = ()
+    """Classes of content that were asked for; none: every class."""
+    cutoff: Instant
+    """No record that was written at this time or later names them."""
+    digests: tuple[Sha256, ...]
+    """What the records name them by."""
+    prefix: Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]$")]
+    """The digit that all of the digests begin with, by which the event is found."""
+    reason: Text
+    run: RunId | None = None
+    """The run that was asked for: nothing but its records names them. None: any."""
+
+
 # --- kept for others ---------------------------------------------------------------------------
 
 
@@ -882,6 +903,7 @@ EVENT_CLASSES: tuple[type[Event], ...] = (
     ConstraintWithdrawnAtSource,
     ReviewSigned,
     RunRefused,
+    ContentExpired,
     ForeignRecorded,
 )
 """All events, in the order of the glossary."""

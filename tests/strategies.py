@@ -33,7 +33,7 @@ from pydantic.fields import FieldInfo
 from ledger import values as v
 from ledger.canonical import MAX_INTEGER, canonical_text
 from ledger.commands import COMMAND_CLASSES, AcceptConstraint, Command, RenewAuthority
-from ledger.events import EVENT_CLASSES, Event, ForeignRecorded
+from ledger.events import EVENT_CLASSES, ContentExpired, Event, ForeignRecorded
 from ledger.values import MAX_ID_LENGTH, PRINCIPAL_KINDS, REF_KINDS, Actor, Operator, Payload, Predicate
 
 Strategy = st.SearchStrategy
@@ -325,11 +325,16 @@ def _foreign(topic: str, state: str, **fields: Any) -> ForeignRecorded:
     return ForeignRecorded(topic=topic.replace("\0", ""), state=written, **fields)
 
 
+def _expired(prefix: str, **fields: Any) -> ContentExpired:
+    return ContentExpired(prefix=f"{len(prefix) % 16:x}", **fields)
+
+
 _SHAPES: dict[type[BaseModel], Callable[..., Any]] = {
     Predicate: _predicate,
     AcceptConstraint: _accept,
     RenewAuthority: _renew,
     ForeignRecorded: _foreign,
+    ContentExpired: _expired,
 }
 
 

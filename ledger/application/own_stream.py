@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ledger.application.edge import Edge
 from ledger.application.rows import decoded
 from ledger.codec import encode
@@ -13,13 +15,14 @@ from ledger.errors import (
     UndecodableRecord,
     UnknownEventName,
 )
-from ledger.events import Reason, RunRefused
+from ledger.events import Event, Reason, RunRefused
 from ledger.gate.reasons import reason
-from ledger.record import ZERO_HASH, Envelope, short_digest
+from ledger.integrity.tombstones import OWN_STREAM
+from ledger.record import ZERO_HASH, Envelope, Row, short_digest
 from ledger.stores.base import Append, StreamAppend
 from ledger.values import Actor
 
-STREAM = "$ledger"
+STREAM = OWN_STREAM
 """Name of the tenant's own stream in the store."""
 
 _KINDS: dict[type[LedgerError], str] = {
@@ -57,7 +60,7 @@ def note(edge: Edge, actor: Actor, event: RunRefused) -> None:
         if last and decoded(last[-1]).event == event:
             return
         try:
-            edge.store.append(_append(edge, actor, event))
+            edge.store.append(_append(edge, actor, [event]))
         except PositionConflict:
             if attempt + 1 == edge.tries:
                 raise
@@ -66,12 +69,33 @@ def note(edge: Edge, actor: Actor, event: RunRefused) -> None:
             return
 
 
-def _append(edge: Edge, actor: Actor, event: RunRefused) -> Append:
+def say(edge: Edge, actor: Actor, events: Sequence[Event]) -> None:
+    """Record events in the tenant's own stream, all of them or none.
+
+    Raises:
+        PositionConflict: races were lost too often.
+    """
+    for attempt in range(edge.tries):
+        try:
+            edge.store.append(_append(edge, actor, events))
+        except PositionConflict:
+            if attempt + 1 == edge.tries:
+                raise
+            edge.pause(attempt)
+        else:
+            return
+
+
+def _append(edge: Edge, actor: Actor, events: Sequence[Event]) -> Append:
     heads = edge.store.heads(edge.tenant, prefix=STREAM, limit=1)
     position, prev, now = 0, ZERO_HASH, edge.now()
     if heads and heads[0].stream == STREAM:
         position, prev = heads[0].position, heads[0].hash
         last = edge.store.read(edge.tenant, STREAM, after=position - 1, upto=position)
         now = max(now, decoded(last[0]).at)
-    row = encode(event, Envelope(edge.tenant, STREAM, position + 1, prev, edge.ids(), now, actor))
-    return Append(edge.tenant, (StreamAppend(STREAM, position, prev, (row,)),))
+    rows: list[Row] = []
+    last = prev
+    for number, event in enumerate(events, position + 1):
+        rows.append(encode(event, Envelope(edge.tenant, STREAM, number, last, edge.ids(), now, actor)))
+        last = rows[-1].hash
+    return Append(edge.tenant, (StreamAppend(STREAM, position, prev, tuple(rows)),))

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
 
+from ledger.errors import LedgerError
 from ledger.integrity.findings import Check, Notes
 from ledger.integrity.reader import Content, Reader, Storage
+from ledger.integrity.tombstones import ExpiredContent, tombstones
 from ledger.record import Record
 from ledger.values import Payload
 
@@ -23,16 +27,17 @@ class Blobs:
         self._reader = reader
         self._storage = storage
         self._notes = notes
-        self._waiting: dict[bytes, tuple[int, int | None]] = {}
+        self._waiting: dict[bytes, _Named] = {}
         self._bytes = 0
         self.missing = 0
+        self.expired = 0
 
     def note(self, record: Record) -> None:
         """Remember the content that an event names."""
         for value in record.event.__dict__.values():
             # A digest with the name of a type stands for a value that is kept nowhere.
             if type(value) is Payload and value.digest is not None and value.type is None:
-                self._waiting[bytes.fromhex(value.digest)] = (record.position, value.size)
+                self._waiting[bytes.fromhex(value.digest)] = _Named(record.position, value.size, record.at)
                 self._bytes += value.size or 0
         if self._bytes >= _BATCH_BYTES or len(self._waiting) >= _BATCH:
             self.flush()
@@ -43,11 +48,24 @@ class Blobs:
         missing = dict(waiting)
         for row in self._rows(waiting):
             missing.pop(row.digest, None)
-            self._look_at(row, *waiting[row.digest])
-        for digest, (position, _) in missing.items():
+            self._look_at(row, waiting[row.digest].position, waiting[row.digest].size)
+        expired = self._tombstones(missing)
+        for digest, (position, _, at) in missing.items():
+            if digest in expired and at < expired[digest].cutoff:
+                self.expired += 1
+                continue
             self.missing += 1
-            what = f"the content {digest.hex()} is not here, and its record does not say whether it may go"
+            what = f"the content {digest.hex()} is not here, and no event says that it was dropped"
             self._notes.unsupported(Check.BLOBS, position, what)
+
+    def _tombstones(self, digests: Iterable[bytes]) -> dict[bytes, ExpiredContent]:
+        """Look up what was dropped on purpose; an event that was altered explains nothing."""
+        try:
+            return tombstones(self._reader, self._notes.tenant, digests)
+        except LedgerError as error:
+            if error.retryable:
+                raise
+            return {}
 
     def _rows(self, waiting: Iterable[bytes]) -> Iterable[Content]:
         wanted = list(waiting)
@@ -73,3 +91,11 @@ class Blobs:
         until = row.expires_at
         if until is not None and not (type(until) is str and _TIME.fullmatch(until)):
             notes.altered(Check.BLOBS, position, f"the content is kept until {until!r}, which is no time")
+
+
+class _Named(NamedTuple):
+    """The record that names a content: the last of those that are looked at together."""
+
+    position: int
+    size: int | None
+    at: datetime

@@ -127,8 +127,10 @@ class Report:
     omitted: int = 0
     """Findings beyond the first `MOST_FINDINGS` of their stream."""
     missing_blobs: int = 0
-    """Contents that are not there. No record says whether its content may expire, so each is a finding that
-    this program cannot judge."""
+    """Contents that are not there although no event says that they were dropped: each is a finding that this
+    program cannot judge."""
+    expired_blobs: int = 0
+    """Contents that are not there because they were dropped on purpose, as the tenant's own stream says."""
     repeated_ids: int = 0
     """Event ids that stand once more in their stream. The ledger takes ids as its source of ids gives them
     and compares them only where an append is repeated, so this is no alteration."""

@@ -72,6 +72,11 @@ class StreamCheck:
         """Digests whose content is not there."""
         return self._blobs.missing
 
+    @property
+    def expired_blobs(self) -> int:
+        """Digests whose content was dropped on purpose."""
+        return self._blobs.expired
+
     def run(self, progress: Callable[[str, int], None]) -> StreamReport:
         """Read and check every row; `progress` is told the rows of each page."""
         with readable(self._notes):

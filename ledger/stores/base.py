@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 from ledger.errors import InvalidInput
 from ledger.record import ZERO_HASH, Row
 from ledger.stores.commit import Group
+from ledger.stores.contents import BlobPlace, BlobRow, Moved, Restore, StreamRow
 from ledger.stores.leases import Lease, Leased
 from ledger.stores.read_models import Projected
 
@@ -26,6 +27,8 @@ __all__ = [
     "Append",
     "Appended",
     "Blob",
+    "BlobPlace",
+    "BlobRow",
     "FullStore",
     "Guard",
     "Lease",
@@ -33,12 +36,15 @@ __all__ = [
     "Link",
     "Loaded",
     "Maintained",
+    "Moved",
+    "Restore",
     "Row",
     "SnapshotRow",
     "Store",
     "StoredRow",
     "StreamAppend",
     "StreamHead",
+    "StreamRow",
     "check",
     "one_digest",
     "positions",
@@ -90,7 +96,8 @@ class Blob(NamedTuple):
     """Class of the content, for retention: `message`, `result`, …"""
     content: bytes
     expires_at: str | None = None
-    """When the content may be dropped, as the ledger writes times; None: never."""
+    """Until when the content is kept whatever is asked, as the ledger writes times; None: it may be dropped
+    as soon as somebody asks for it."""
 
 
 class Append(NamedTuple):
@@ -276,7 +283,7 @@ class Maintained(Protocol):
         """Say what the store is, its schema version and its durability settings."""
 
 
-class FullStore(Store, Maintained, Leased, Projected, Protocol):
+class FullStore(Store, Maintained, Moved, Leased, Projected, Protocol):
     """A whole store, as the ledger uses it."""
 
     def close(self) -> None:

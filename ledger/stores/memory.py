@@ -16,9 +16,13 @@ from ledger.stores.base import (
     Append,
     Appended,
     Blob,
+    BlobPlace,
+    BlobRow,
     Lease,
     Link,
     Loaded,
+    Restore,
+    Row,
     SnapshotRow,
     StoredRow,
     StreamHead,
@@ -27,6 +31,8 @@ from ledger.stores.base import (
     size,
 )
 from ledger.stores.commit import Group
+from ledger.stores.contents import already, in_the_way, sources_of
+from ledger.stores.contents import renewed as named_again
 from ledger.stores.leases import checked, renewed
 from ledger.stores.memory_read_models import MemoryReadModels
 from ledger.stores.probe import NOTHING, Place, Stored, decide
@@ -144,6 +150,55 @@ class MemoryStore:
             tables = self._held()
             found = {digest: tables.blobs.get((tenant, digest)) for digest in digests}
         return {digest: next(iter(kinds.values())).content for digest, kinds in found.items() if kinds}
+
+    def list_blobs(self, tenant: str, *, after: BlobPlace | None = None, limit: int = 500) -> list[BlobRow]:
+        with self._lock:
+            places = sorted(
+                place for place in self._held().blob_places(tenant) if after is None or place > after
+            )
+            return [self._tables.blob_row(tenant, place) for place in places[: max(limit, 0)]]
+
+    def blob_rows(self, tenant: str, digests: Iterable[bytes]) -> list[BlobRow]:
+        with self._lock:
+            tables = self._held()
+            places = sorted(tables.blob_places(tenant, set(digests)))
+            return [tables.blob_row(tenant, place) for place in places]
+
+    def kept_blobs(self, tenant: str, digests: Iterable[bytes]) -> list[Blob]:
+        with self._lock:
+            tables = self._held()
+            places = sorted(tables.blob_places(tenant, set(digests)))
+            return [tables.blobs[tenant, place.digest][place.kind] for place in places]
+
+    def drop_blobs(
+        self, tenant: str, places: Sequence[BlobPlace], *, since: int, but: str
+    ) -> list[BlobPlace]:
+        with self._lock:
+            tables = self._held()
+            behind = (tables.events[index] for index in range(max(since, 0), len(tables.events)))
+            records = (row.record for row in behind if row.tenant == tenant and row.stream != but)
+            kept = named_again(records, {place.digest for place in places})
+            dropped = sorted(
+                place
+                for place in set(places)
+                if place.digest not in kept and place.kind in tables.blobs.get((tenant, place.digest), {})
+            )
+            for place in dropped:
+                del tables.blobs[tenant, place.digest][place.kind]
+        return dropped
+
+    def restore(self, restore: Restore) -> tuple[int, ...]:
+        with self._lock:
+            tables = self._held()
+            refusal = in_the_way(restore, tables)
+            if refusal is not None:
+                gids = already(restore, tables)
+                if gids is None:
+                    raise refusal
+                return gids
+            gids = tables.restore(restore)
+        self._wakeup.announce()
+        return gids
 
     def open_head(self, tenant: str, stream: str) -> int:
         with self._lock:
@@ -316,29 +371,44 @@ class _Tables:
             self._put_blob(tenant, blob)
         first = len(self.events)
         for part in append.streams:
-            if not part.expected:
-                insort(self.names[tenant], part.stream)
-            rows = self._streams.setdefault((tenant, part.stream), [])
             for row in part.rows:
-                stored = StoredRow(
-                    len(self.events) + 1,
-                    tenant,
-                    part.stream,
-                    row.position,
-                    row.hash,
-                    row.key,
-                    row.act,
-                    row.claim,
-                    row.record,
-                )
-                rows.append(stored)
-                self.events.append(stored)
-                for column, digest in (("key", row.key), ("act", row.act), ("claim", row.claim)):
-                    if digest is not None:
-                        self.digests[tenant, column, digest].append(stored)
+                self._put(tenant, part.stream, row)
             if part.is_source:
                 self.heads[tenant][part.stream] = part.rows[-1].position
         return Appended(tuple(range(first + 1, len(self.events) + 1)))
+
+    def restore(self, restore: Restore) -> tuple[int, ...]:
+        """Store rows that nothing stands in the way of."""
+        for blob in restore.blobs:
+            self._put_blob(restore.tenant, blob)
+        first = len(self.events)
+        for one in restore.rows:
+            self._put(restore.tenant, one.stream, one.row)
+        self.heads[restore.tenant].update(sources_of(restore))
+        return tuple(range(first + 1, len(self.events) + 1))
+
+    def blob_places(self, tenant: str, digests: set[bytes] | None = None) -> Iterator[BlobPlace]:
+        wanted = self.blobs if digests is None else [(tenant, digest) for digest in digests]
+        for owner, digest in wanted:
+            if owner == tenant:
+                yield from (BlobPlace(digest, kind) for kind in self.blobs.get((tenant, digest), ()))
+
+    def blob_row(self, tenant: str, place: BlobPlace) -> BlobRow:
+        blob = self.blobs[tenant, place.digest][place.kind]
+        return BlobRow(place.digest, place.kind, len(blob.content), blob.expires_at)
+
+    def _put(self, tenant: str, stream: str, row: Row) -> None:
+        if row.position == 1:
+            insort(self.names[tenant], stream)
+        gid = len(self.events) + 1
+        stored = StoredRow(
+            gid, tenant, stream, row.position, row.hash, row.key, row.act, row.claim, row.record
+        )
+        self._streams.setdefault((tenant, stream), []).append(stored)
+        self.events.append(stored)
+        for column, digest in (("key", row.key), ("act", row.act), ("claim", row.claim)):
+            if digest is not None:
+                self.digests[tenant, column, digest].append(stored)
 
     def _put_blob(self, tenant: str, blob: Blob) -> None:
         kinds = self.blobs[tenant, blob.digest]

@@ -91,7 +91,7 @@ def _claimed(append: Append, view: View) -> LedgerError | None:
         if row.claim is not None:
             holder = taken.get(row.claim) or view.holder(append.tenant, row.claim)
             if holder is not None:
-                return _in_flight(row, holder)
+                return claim_taken(row, holder)
             taken[row.claim] = place
     return None
 
@@ -145,7 +145,8 @@ def _id_in_use(part: StreamAppend, row: Row) -> IdInUse:
     )
 
 
-def _in_flight(row: Row, holder: Place) -> EffectInFlight:
+def claim_taken(row: Row, holder: Place) -> EffectInFlight:
+    """Build the refusal of a claim that another event holds."""
     return EffectInFlight(
         f"the claim is held by position {holder.position} of {holder.stream!r}",
         key=(row.key or b"").hex(),

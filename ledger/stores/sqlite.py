@@ -32,6 +32,7 @@ from ledger.stores.base import (
 from ledger.stores.commit import Group
 from ledger.stores.leases import checked, renewed
 from ledger.stores.scripts import queries
+from ledger.stores.sqlite_contents import SQLiteContents
 from ledger.stores.sqlite_errors import unavailable
 from ledger.stores.sqlite_file import Connect, SQLiteFile, connect
 from ledger.stores.sqlite_read_models import SQLiteReadModels
@@ -45,10 +46,9 @@ from ledger.values.times import read_time, write_time
 _NO_LIMIT = -1
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 _LAST_PLACE = 2**63 - 1
-_DIGESTS_A_QUERY = 500
 
 
-class SQLiteStore:
+class SQLiteStore(SQLiteContents):
     """Keeps the ledger in a SQLite file.
 
     `busy_seconds` is how long an append waits for another process, `poll_seconds` how soon `wait` notices
@@ -283,23 +283,6 @@ class SQLiteStore:
         self._writer.close()
         self._readers.close()
         self._wakeup.announce()
-
-    def _fetch_among(
-        self, query: str, mark: str, digests: Iterable[bytes], more: tuple[str | int, ...]
-    ) -> list[Any]:
-        """Read the rows of a query that begins with a list of digests, as of one moment."""
-        wanted = list(dict.fromkeys(digests))
-        one = mark.removesuffix(", ")
-
-        def step(connection: sqlite3.Connection) -> list[Any]:
-            found: list[Any] = []
-            for start in range(0, len(wanted), _DIGESTS_A_QUERY):
-                some = wanted[start : start + _DIGESTS_A_QUERY]
-                text = self._sql[query].replace(one, (mark * len(some)).removesuffix(", "), 1)
-                found += connection.execute(text, (*some, *more))
-            return found
-
-        return self._readers.fetch_as_of_one_moment(step)
 
     # --- forks ---------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from ledger.errors import InvalidInput, LedgerError
 from ledger.stores.base import Append, Appended, Row, StreamAppend
-from ledger.stores.probe import NOTHING, Place, Stored, decide
+from ledger.stores.probe import NOTHING, Place, Stored, View, decide
 from ledger.stores.scripts import queries
 from ledger.stores.sqlite_errors import is_busy, is_of_input, translate, unavailable
 from ledger.stores.sqlite_file import SQLiteFile
@@ -240,6 +240,11 @@ class _View:
     def intended(self, tenant: str, act: bytes) -> Place | None:
         found = self._cursor.execute(self._sql["intended"], (tenant, act)).fetchone()
         return None if found is None else Place._make(found)
+
+
+def view_of(cursor: sqlite3.Cursor) -> View:
+    """Return the store as the transaction that is open sees it."""
+    return _View(cursor)
 
 
 def _values(tenant: str, part: StreamAppend, row: Row) -> tuple[object, ...]:

@@ -218,9 +218,11 @@ class Book:
         claim: bytes | None = None,
         limit: int = 100,
     ) -> Sequence[StoredRow]:
-        assert key is None
         assert act is None
-        return [row for row in self.stored if row.tenant == tenant and row.claim == claim][:limit]
+        mine = [row for row in self.stored if row.tenant == tenant]
+        if key is not None:
+            return [row for row in mine if row.key == key][-limit:]
+        return [row for row in mine if row.claim == claim][:limit]
 
     def snapshots(self, tenant: str, stream: str) -> Sequence[SnapshotRow]:
         return list(self.saved.get(stream, [])) if tenant == TENANT else []

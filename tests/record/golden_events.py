@@ -272,6 +272,15 @@ COMPLETE: tuple[e.Event, ...] = (
     e.AuthorityCarved(budget=COST, by="human:kim", id="g-1", run="run-2"),
     e.AuthorityReturned(budget=COST, by="human:kim", id="g-1", run="run-2"),
     e.RunRefused(code="schema_mismatch", found=2, position=7, run="run-1", supported=1, what=TEXT),
+    e.ContentExpired(
+        by="human:kim",
+        classes=("message", "result"),
+        cutoff=NOON,
+        digests=(HASH, HASH[0] + "0" * 63),
+        prefix=HASH[0],
+        reason=TEXT,
+        run="run-1",
+    ),
 )
 
 MINIMAL: tuple[e.Event, ...] = (
@@ -331,6 +340,7 @@ MINIMAL: tuple[e.Event, ...] = (
     e.AuthorityCarved(by="human:kim", id="g", run="r"),
     e.AuthorityReturned(budget={}, by="human:kim", id="g", run="r"),
     e.RunRefused(code="chain_broken", run="r", what="x"),
+    e.ContentExpired(by="human:kim", cutoff=NOON, digests=(HASH,), prefix=HASH[0], reason="x"),
 )
 
 OLD_COMPLETE: tuple[e.Event, ...] = (

@@ -108,6 +108,8 @@ def test_the_hash_and_the_columns_can_be_computed_without_the_ledger(name: str) 
         key = digest("message", sample.envelope.run, data["id"])
     if sample.event.name == "ledger.run_refused":
         key = digest("refusal", sample.envelope.run, data["run"])
+    if sample.event.name == "ledger.content_expired":
+        key = digest("expired", sample.envelope.run, data["prefix"])
     assert (found["key"], found["act"], found["claim"]) == (key, act, claim)
     assert tuple(part and part.hex() for part in columns(sample.event, sample.envelope.run)) == (
         key,

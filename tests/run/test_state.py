@@ -17,7 +17,7 @@ from ledger.run.state import FOLD, FOLDS, evolve, replay
 from ledger.testing import History, given, seal
 from tests.run import examples as x
 from tests.run.histories import INSIDE, decided, histories
-from tests.strategies import ANY, FEW
+from tests.strategies import ANY, FEW, NOON
 
 GOLDEN = Path(__file__).parent / "golden" / f"contracts_{FOLD}.json"
 Run = History[Contract | None]
@@ -35,6 +35,7 @@ def test_every_event_of_a_run_is_folded_and_no_other() -> None:
         e.ConstraintWithdrawnAtSource,
         e.ForeignRecorded,
         e.RunRefused,
+        e.ContentExpired,
     }
     assert set(e.EVENT_CLASSES) - set(FOLDS) == elsewhere
 
@@ -80,6 +81,7 @@ def test_a_run_begins_with_its_opening_only(event: e.Event) -> None:
         e.ConstraintWithdrawnAtSource(by="human:kim", id="a", reason="r"),
         e.ForeignRecorded(originator_version=1, state="", topic="t"),
         e.RunRefused(code="chain_broken", run="run-1", what="it was altered"),
+        e.ContentExpired(by="human:kim", cutoff=NOON, digests=("0" * 64,), prefix="0", reason="r"),
     ],
     ids=lambda event: event.name,
 )

@@ -36,8 +36,14 @@ def sentence(report: Report) -> list[str]:
     if report.missing_blobs:
         missing = counted(report.missing_blobs, "content")
         said.append(
-            f"MISSING: {missing} that records name: never kept here, expired, or taken away. No record says "
-            "whether its content may expire, so this cannot be told."
+            f"MISSING: {missing} that records name: never kept here, or taken away. No event says that "
+            "they were dropped, so this cannot be told."
+        )
+    if report.expired_blobs:
+        expired = counted(report.expired_blobs, "content")
+        said.append(
+            f"EXPIRED: {expired} dropped on purpose: `intent-ledger log '$ledger'` says when, by whom and "
+            "why."
         )
     if report.repeated_ids:
         said.append(
@@ -92,6 +98,7 @@ def summary(report: Report) -> dict[str, Any]:
         "upto": str(report.upto),
         "checked": {str(check): count for check, count in report.checked.items()},
         "missing_contents": report.missing_blobs,
+        "expired_contents": report.expired_blobs,
         "repeated_ids": report.repeated_ids,
         "not_yet_in_order": report.unordered,
         "unguarded": list(report.unguarded),

@@ -131,6 +131,18 @@ def plan_blobs(appends: Iterable[Append]) -> Iterator[Statement]:
         yield _blobs(chunk)
 
 
+def more_rows(tenant: str, rows: Sequence[tuple[str, Row]]) -> Iterator[Statement]:
+    """Store rows of several streams in their order, whatever stands before them, in the transaction that is
+    open; nothing of it was stored before.
+    """
+    placed = [
+        _Placed(tenant, stream, row.position, 0, number, row) for number, (stream, row) in enumerate(rows)
+    ]
+    for chunk in _chunks(placed):
+        if chunk:
+            yield Statement("append_more", _rows(chunk))
+
+
 class _Placed(NamedTuple):
     """An event on its way to its place; tuples of it sort by place."""
 

@@ -29,6 +29,7 @@ from ledger.stores.base import (
     one_digest,
 )
 from ledger.stores.postgres.address import check_schema, parse
+from ledger.stores.postgres.contents import PostgresContents
 from ledger.stores.postgres.errors import named, unavailable
 from ledger.stores.postgres.holders import holders_of_transaction, lock_holders
 from ledger.stores.postgres.lanes import Lane, Lanes
@@ -49,7 +50,7 @@ _LAST_PLACE = 2**63 - 1
 _SIDE_CONNECTIONS = 2
 
 
-class PostgresStore:
+class PostgresStore(PostgresContents):
     """Keeps the ledger in a schema of a PostgreSQL database.
 
     The URL is one of libpq's; `schema` and `prepare_threshold` may stand in its query and count first, and
@@ -300,9 +301,6 @@ class PostgresStore:
 
     def _rows(self, name: str, *values: object) -> list[StoredRow]:
         return list(map(StoredRow._make, self._fetch(name, *values)))
-
-    def _fetch(self, name: str, *values: object) -> list[Any]:
-        return self._readers.use(lambda session: session.fetch(name, *values))
 
     def _progress(self) -> Progress:
         return self._progressed(self._reads.fetch("progress", marks=True))

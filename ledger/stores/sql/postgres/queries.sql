@@ -582,3 +582,41 @@ WHERE pg_locks.granted AND pg_locks.mode <> 'AccessShareLock'
     AND pg_locks.pid IS DISTINCT FROM pg_backend_pid()
     AND coalesce(activity.xact_start, held.prepared, '-infinity')
         <= statement_timestamp() - make_interval(secs => $2::double precision)
+
+-- name: list_blobs
+SELECT digest, kind, length(content)::bigint, expires_at
+FROM {schema}.blobs
+WHERE tenant = $1 AND (digest, kind) > ($2::bytea, $3::text)
+ORDER BY digest, kind
+LIMIT $4
+
+-- name: blob_rows
+SELECT digest, kind, length(content)::bigint, expires_at
+FROM {schema}.blobs
+WHERE tenant = $1 AND digest = ANY ($2::bytea[])
+ORDER BY digest, kind
+
+-- name: kept_blobs
+SELECT digest, kind, content, expires_at
+FROM {schema}.blobs
+WHERE tenant = $1 AND digest = ANY ($2::bytea[])
+ORDER BY digest, kind
+
+-- name: lock_blobs
+-- The first statement of who drops contents: whoever stores one of them again holds its row until his event is
+-- stored, and waits for this one. Behind it, what was appended can be seen.
+SELECT digest, kind
+FROM {schema}.blobs
+WHERE tenant = $1 AND (digest, kind) IN (SELECT * FROM unnest($2::bytea[], $3::text[]))
+ORDER BY digest, kind
+FOR UPDATE
+
+-- name: behind
+-- What was appended since, but to one stream, shown to followers yet or not.
+SELECT record
+FROM {schema}.events
+WHERE gid > $1 AND tenant || '' = $2 AND run <> $3
+
+-- name: drop_blobs
+DELETE FROM {schema}.blobs
+WHERE tenant = $1 AND (digest, kind) IN (SELECT * FROM unnest($2::bytea[], $3::text[]))

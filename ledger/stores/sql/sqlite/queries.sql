@@ -220,3 +220,33 @@ DELETE FROM leases WHERE tenant = ? AND key = ?
 SELECT digest, content
 FROM blobs
 WHERE digest IN (?) AND tenant = ?
+
+-- name: list_blobs
+SELECT digest, kind, length(content), expires_at
+FROM blobs
+WHERE tenant = :tenant AND (digest, kind) > (:digest, :kind)
+ORDER BY digest, kind
+LIMIT :limit
+
+-- name: blob_rows
+-- The list of digests is as long as it has to be.
+SELECT digest, kind, length(content), expires_at
+FROM blobs
+WHERE digest IN (?) AND tenant = ?
+
+-- name: kept_blobs
+-- The list of digests is as long as it has to be.
+SELECT digest, kind, content, expires_at
+FROM blobs
+WHERE digest IN (?) AND tenant = ?
+
+-- name: behind
+-- What was appended since, but to one stream. The plus keeps SQLite from reading the whole tenant through the
+-- place index.
+SELECT record
+FROM events
+WHERE gid > ? AND +tenant = ? AND +run <> ?
+
+-- name: drop_blob
+DELETE FROM blobs
+WHERE tenant = ? AND digest = ? AND kind = ?

@@ -51,22 +51,25 @@ class Standing(NamedTuple):
 
 # Of an effect whose every line follows from the one before, the last line is the status. A failure lets the
 # next attempt begin afresh; an attempt behind a success is a matter for the fold.
+# Joins are crossed where their order matters: a database that knows nothing of how many rows there are would
+# read all steps to find those of a few effects. UNION drops what several intents of an effect bring again.
 _STORIES = """
-    WITH asked AS (SELECT DISTINCT i.key AS key FROM {effects.intents} AS i WHERE CONDITION),
+    WITH asked AS (SELECT i.key AS key FROM {effects.intents} AS i WHERE CONDITION),
     lines AS (
         SELECT i.key AS key, i.gid AS gid, i.run AS run, i.position AS position, i.at AS at,
             'intended' AS what, NULL AS attempt, NULL AS lease_until
-        FROM asked AS a JOIN {effects.intents} AS i ON i.key = a.key
-        UNION ALL
+        FROM asked AS a CROSS JOIN {effects.intents} AS i WHERE i.key = a.key
+        UNION
         SELECT s.key, s.gid, s.run, s.position, s.at, s.what, s.attempt, s.lease_until
-        FROM asked AS a JOIN {effects.steps} AS s ON s.key = a.key
-        WHERE s.what <> 'compensated'
+        FROM asked AS a CROSS JOIN {effects.steps} AS s WHERE s.key = a.key AND s.what <> 'compensated'
     ),
     told AS (
         SELECT l.*,
             ROW_NUMBER() OVER (PARTITION BY l.key ORDER BY l.gid) AS line,
             LAG(l.what) OVER (PARTITION BY l.key ORDER BY l.gid) AS was,
-            LAG(l.attempt) OVER (PARTITION BY l.key ORDER BY l.gid) AS was_attempt
+            LAG(l.attempt) OVER (PARTITION BY l.key ORDER BY l.gid) AS was_attempt,
+            MAX(l.gid) OVER (PARTITION BY l.key) AS last_gid,
+            MAX(CASE WHEN l.what = 'intended' THEN l.gid ELSE 0 END) OVER (PARTITION BY l.key) AS intent_gid
         FROM lines AS l
     ),
     judged AS (
@@ -81,17 +84,11 @@ _STORIES = """
             END AS odd
         FROM told AS t
     ),
-    stories AS (
-        SELECT j.key AS key, MAX(j.gid) AS last_gid, MAX(j.odd) AS odd,
-            MAX(CASE WHEN j.what = 'intended' THEN j.gid ELSE 0 END) AS intent_gid
-        FROM judged AS j GROUP BY j.key
-    )
-    SELECT n.key, n.run, n.position, n.tool, n.step, n.args, o.odd,
+    stories AS (SELECT j.*, MAX(j.odd) OVER (PARTITION BY j.key) AS any_odd FROM judged AS j)
+    SELECT n.key, n.run, n.position, n.tool, n.step, n.args, e.any_odd,
         e.what, e.run, e.position, e.at, e.attempt, e.lease_until
-    FROM stories AS o
-    JOIN lines AS e ON e.key = o.key AND e.gid = o.last_gid
-    JOIN {effects.intents} AS n ON n.key = o.key AND n.gid = o.intent_gid
-    WHERE KEPT
+    FROM stories AS e CROSS JOIN {effects.intents} AS n
+    WHERE e.gid = e.last_gid AND n.key = e.key AND n.gid = e.intent_gid AND (KEPT)
     ORDER BY n.run, n.position
 """
 
@@ -103,7 +100,7 @@ def standings(asked: Asked, condition: str, *, only_open: bool = False) -> Itera
 
     With `only_open` only those whose outcome is open.
     """
-    kept = "o.odd = 1 OR e.what = 'started'" if only_open else "1 = 1"
+    kept = "e.any_odd = 1 OR e.what = 'started'" if only_open else "1 = 1"
     query = _STORIES.replace("CONDITION", condition).replace("KEPT", kept)
     for key, run, position, tool, step, args, odd, *end in asked.select(query, **asked.given):
         state = _judged(asked, key) if odd else _plain(asked, *end)

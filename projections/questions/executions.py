@@ -67,4 +67,4 @@ def executions(asked: Asked) -> Iterator[Execution]:
             run=f"{table}.run = :run", since=f"{table}.at >= :since", before=f"{table}.at < :before"
         )
         found += map(Execution._make, asked.select(query.replace("CONDITION", condition), **asked.given))
-    return iter(sorted(found, key=lambda one: (one.run.encode(), one.position)))
+    return iter(sorted(found, key=lambda one: (one.run, one.position)))

@@ -1,0 +1,118 @@
+"""Which calls were refused, by which rule."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from ledger import Actor, Ledger, Step
+from ledger import events as e
+from ledger.errors import AuthorityExceeded, OffPlan, PossibleRepeat
+from projections.questions.refused_calls import RefusedCalls
+from tests.projections.conftest import SetClock
+from tests.projections.questions.telling import answered, explained, scans, told
+from tests.run.examples import ONE, opened
+
+QUESTION = RefusedCalls()
+AGENT, KIM = Actor("agent:desk"), Actor("human:kim")
+SHORT = ("run", "position", "rule", "tool", "refused_by")
+
+
+def minute(number: int) -> datetime:
+    return datetime(2026, 1, 31, 9, number, tzinfo=UTC)
+
+
+def done(order: int) -> int:
+    return order
+
+
+@pytest.fixture
+def desk(ledger: Ledger, clock: SetClock) -> Ledger:
+    """Refuse calls by three rules in two runs."""
+    run = ledger.open_run("run-1", "Refund", actor=AGENT)  # 1
+    kim = ledger.run("run-1", actor=KIM)
+    kim.grant("g", principal="agent:desk", scopes=["refund"], granted_by="human:kim")  # 2
+    run.perform("refund", {"order": 1}, done, step="pay")  # 3 to 5
+    clock.now = minute(1)
+    with pytest.raises(PossibleRepeat):
+        run.perform("refund", {"order": 1}, done, step="again")  # 6
+    clock.now = minute(2)
+    with pytest.raises(AuthorityExceeded):
+        run.perform("mail", {"order": 2}, done)  # 7
+    other = ledger.open_run("run-2", "Refund", actor=KIM)  # 1
+    other.commit_plan([Step(name="look")])  # 2
+    clock.now = minute(3)
+    with pytest.raises(OffPlan):
+        other.perform("refund", {"order": 3}, done, step="pay")  # 3
+    return ledger
+
+
+REPEAT = ("run-1", 6, "possible_repeat", "refund", 5)
+EXCEEDED = ("run-1", 7, "authority_exceeded", "mail", 2)
+OFF_PLAN = ("run-2", 3, "off_plan", "refund", 2)
+
+
+def test_refusals_are_told_by_rule_with_what_refused_them(desk: Ledger) -> None:
+    assert told(desk, QUESTION, *SHORT) == [
+        EXCEEDED,
+        OFF_PLAN,
+        REPEAT,
+    ]
+    [(_, position, at, tool, step, rule, by, key, args, actor, evidence)] = told(desk, QUESTION, run="run-2")
+    assert (position, at, tool, step, rule, by) == (
+        *(3, "2026-01-31T09:03:00.000000Z", "refund", "pay"),
+        *("off_plan", 2),
+    )
+    assert (len(key), args, actor, evidence) == (64, '{"order":3}', "human:kim", None)
+    [(evidence,)] = told(desk, QUESTION, "evidence", rule="possible_repeat")
+    assert '"status":"succeeded"' in evidence
+
+
+def test_they_are_asked_for_by_run_rule_tool_period_and_moment(desk: Ledger) -> None:
+    def places(**given: object) -> list[tuple[object, ...]]:
+        return told(desk, QUESTION, "run", "position", **given)
+
+    assert places(run="run-1") == [("run-1", 7), ("run-1", 6)]
+    assert places(rule="off_plan") == [("run-2", 3)]
+    assert places(rule="off_plan", run="run-1") == []
+    assert places(tool="mail") == [("run-1", 7)]
+    assert places(since=minute(2)) == [("run-1", 7), ("run-2", 3)]
+    assert places(since=minute(2), before=minute(3)) == [("run-1", 7)]
+    assert places(as_of=minute(1)) == [("run-1", 6)]
+
+
+def test_what_a_refusal_leaves_out_is_empty(ledger: Ledger) -> None:
+    """A secret names neither act nor arguments; evidence and words are told as they were."""
+    secret = e.EffectRefused(rule="secret_found", tool="refund")
+    whole = e.EffectRefused(
+        act="a" * 64,
+        args="{}",
+        evidence={"b": "2", "a": "\0"},
+        key=ONE,
+        position=9,
+        rule="x",
+        step="s",
+        tool="t",
+    )
+    ledger.import_events("r", [opened(), secret, whole], expected=0)
+    columns = ("rule", "step", "refused_by", "key", "args", "evidence")
+    assert told(ledger, QUESTION, *columns) == [
+        ("secret_found", None, None, None, None, None),
+        ("x", "s", 9, ONE, "{}", '{"a":"\\u0000","b":"2"}'),
+    ]
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+def test_it_reads_no_whole_table(desk: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = explained(monkeypatch)
+    for asked in (
+        {"run": "run-1"},
+        {"rule": "off_plan"},
+        {"since": minute(2)},
+        {"rule": "off_plan", "before": minute(9)},
+    ):
+        assert answered(desk, QUESTION, **asked).rows
+        assert plans
+        assert scans(plans) == [], asked
+        plans.clear()

@@ -51,7 +51,7 @@ class Constraints(Facts):
             Column("valid_until", optional=True),
             Column("actor"),
             Column("hash", "bytes"),
-            indexes=(("id", "run"), ("source", "item"), ("at",)),
+            indexes=(("id", "run", "position"), ("source", "item"), ("at",)),
         ),
         fact_table(
             WITHDRAWALS,
@@ -59,7 +59,7 @@ class Constraints(Facts):
             Column("by"),
             Column("reason"),
             Column("actor"),
-            indexes=(("id", "run"), ("at",)),
+            indexes=(("id", "run", "position"), ("at",)),
         ),
         fact_table(
             ACKNOWLEDGEMENTS,

@@ -8,6 +8,7 @@ from typing import Any
 from ledger.run.sources import PREFIX
 from projections.questions.base import AnswerColumn, Asked, Parameter, Question, Row
 
+# COALESCE keeps SQLite, which knows no statistics, from looking at all runs that ever ended.
 _ACCEPTED = """
     SELECT a.run, a.position, a.id, a.item, a.text, a.rule, a.revision, a.source_position, a.published,
         a.accepted_by, a.at,
@@ -17,7 +18,8 @@ _ACCEPTED = """
             WHERE b.id = a.id AND b.run = a.run AND b.position > a.position),
         (SELECT MAX(k.source_position) FROM {constraints.acknowledgements} AS k
             WHERE k.run = a.run AND k.source = a.source AND k.position > a.position),
-        (SELECT MIN(c.position) FROM {lives.steps} AS c WHERE c.run = a.run AND c.what = 'closed'),
+        (SELECT MIN(c.position) FROM {lives.steps} AS c
+            WHERE c.run = a.run AND COALESCE(c.what, '') = 'closed'),
         s.position, s.at, s.what, s.text, s.rule
     FROM {constraints.acceptances} AS a
     LEFT JOIN {sources.items} AS s ON s.source = a.source AND s.item = a.item
@@ -67,8 +69,9 @@ class AffectedRuns(Question):
 
     def rows(self, asked: Asked) -> Iterable[Row]:
         where = asked.where(source="a.source = :source", item="a.item = :item")
-        order = " ORDER BY a.run, a.position"
-        rows = [_row(*found) for found in asked.select(_ACCEPTED + where + order, **asked.given)]
+        # Sorted here: told to sort, SQLite would pass over all acceptances in the order of their key instead.
+        found = sorted(asked.select(_ACCEPTED + where, **asked.given), key=lambda one: one[:2])
+        rows = [_row(*one) for one in found]
         if not rows:
             opened = asked.select(
                 "SELECT 1 FROM {sources.opened} AS o WHERE o.run = :stream",

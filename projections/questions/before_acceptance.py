@@ -10,7 +10,7 @@ from projections.questions.begun import Attempt, begun_in
 from projections.questions.held import Held, Words
 
 _ACCEPTED = """
-    SELECT a.run, a.position, a.gid, a.at, a.id, a.text, a.rule, a.source, a.asserted_by, a.accepted_by,
+    SELECT a.gid, a.run, a.position, a.at, a.id, a.text, a.rule, a.source, a.asserted_by, a.accepted_by,
         a.asserted_at, s.at, s.gid
     FROM {constraints.acceptances} AS a
     LEFT JOIN {sources.items} AS s ON a.published = 1 AND s.source = a.source AND s.item = a.item
@@ -69,8 +69,8 @@ class BeforeAcceptance(Question):
             since="a.at >= :since",
             before="a.at < :before",
         )
-        order = " ORDER BY a.gid, a.run, a.position"
-        accepted = [_Accepted(*row) for row in asked.select(_ACCEPTED + where + order, **asked.given)]
+        # Sorted here: told to sort, SQLite would pass over all acceptances in the order of their key instead.
+        accepted = sorted(_Accepted(*row) for row in asked.select(_ACCEPTED + where, **asked.given))
         begun = begun_in(asked, (one.run for one in accepted))
         between = [(one, one.between(begun[one.run].before(one.position))) for one in accepted]
         held = Held(asked, (one.run for one, some in between if some))
@@ -84,9 +84,9 @@ class BeforeAcceptance(Question):
 class _Accepted(NamedTuple):
     """An acceptance of which it is known when it was asserted."""
 
+    gid: int
     run: str
     position: int
-    gid: int
     at: str
     id: str
     text: str

@@ -18,9 +18,10 @@ _INTENTS = """
     SELECT i.run, i.position, i.gid, i.at, i.key, i.tool, i.step, i.witnessed FROM {effects.intents} AS i
     WHERE i.run IN :runs
 """
+# COALESCE keeps SQLite, which knows no statistics, from looking at all starts there ever were.
 _STARTS = """
     SELECT s.run, s.position, s.gid, s.at, s.key, s.attempt FROM {effects.steps} AS s
-    WHERE s.run IN :runs AND s.what = 'started'
+    WHERE s.run IN :runs AND COALESCE(s.what, '') = 'started'
 """
 
 

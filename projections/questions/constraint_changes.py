@@ -35,13 +35,15 @@ _SUPERSEDED = """
             WHERE b.id = n.id AND b.run = n.run AND b.position > o.position AND b.position < n.position)
         AND """
 
-# What was accepted knowing of the change is not changed by it, and a run that had ended is bound by nothing.
+# What was accepted from the source after a change stands behind it in the global order, which is the order in
+# which acceptances are admitted; a run that had ended is bound by nothing.
+# COALESCE keeps SQLite, which knows no statistics, from looking at all runs that ever ended.
 _AT_SOURCE = """
     SELECT a.run, s.run, s.position, s.gid, s.at, a.id, s.what, s.by, s.actor, s.reason, a.text, s.text,
         s.source, a.position
     FROM {sources.items} AS s
     JOIN {constraints.acceptances} AS a ON a.source = s.source AND a.item = s.item
-    WHERE a.gid < s.gid AND COALESCE(a.source_position, 0) < s.position
+    WHERE a.gid < s.gid
         AND (s.what IN ('withdrawn', 'withdrawn_here')
             OR s.text <> a.text OR COALESCE(s.rule, '') <> COALESCE(a.rule, ''))
         AND NOT EXISTS (SELECT 1 FROM {constraints.withdrawals} AS v
@@ -49,7 +51,7 @@ _AT_SOURCE = """
         AND NOT EXISTS (SELECT 1 FROM {constraints.acceptances} AS b
             WHERE b.id = a.id AND b.run = a.run AND b.position > a.position AND b.gid < s.gid)
         AND NOT EXISTS (SELECT 1 FROM {lives.steps} AS c
-            WHERE c.run = a.run AND c.what = 'closed' AND c.gid < s.gid)
+            WHERE c.run = a.run AND COALESCE(c.what, '') = 'closed' AND c.gid < s.gid)
         AND """
 
 USES = ("constraints", "sources", "lives")

@@ -16,27 +16,20 @@ _IN_FORCE = """
             AND (a.valid_until IS NULL OR i.at < a.valid_until) THEN 1 ELSE 0 END,
         (SELECT MIN(s.position) FROM {sources.items} AS s
             WHERE s.source = a.source AND s.item = a.item AND s.position > a.source_position),
-        (SELECT MIN(w.position) FROM {constraints.withdrawals} AS w
-            WHERE w.id = a.id AND w.run = a.run AND w.position > a.position),
-        (SELECT MIN(w.at) FROM {constraints.withdrawals} AS w
-            WHERE w.id = a.id AND w.run = a.run AND w.position > a.position),
-        (SELECT MIN(b.position) FROM {constraints.acceptances} AS b
-            WHERE b.id = a.id AND b.run = a.run AND b.position > a.position),
-        (SELECT MIN(b.at) FROM {constraints.acceptances} AS b
-            WHERE b.id = a.id AND b.run = a.run AND b.position > a.position)
+        w.position, w.at, b.position, b.at
     FROM {effects.intents} AS i
     JOIN {constraints.acceptances} AS a ON a.run = i.run AND a.position < i.position
-    WHERE i.key IN :keys
-        AND NOT EXISTS (SELECT 1 FROM {constraints.withdrawals} AS w
-            WHERE w.id = a.id AND w.run = a.run AND w.position > a.position AND w.position < i.position)
-        AND NOT EXISTS (SELECT 1 FROM {constraints.acceptances} AS b
-            WHERE b.id = a.id AND b.run = a.run AND b.position > a.position AND b.position < i.position)
-    ORDER BY i.run, i.position, a.position
+    LEFT JOIN {constraints.withdrawals} AS w ON w.run = a.run
+        AND w.position = (SELECT MIN(v.position) FROM {constraints.withdrawals} AS v
+            WHERE v.id = a.id AND v.run = a.run AND v.position > a.position)
+    LEFT JOIN {constraints.acceptances} AS b ON b.run = a.run
+        AND b.position = (SELECT MIN(c.position) FROM {constraints.acceptances} AS c
+            WHERE c.id = a.id AND c.run = a.run AND c.position > a.position)
+    WHERE i.key IN :keys AND (w.position IS NULL OR w.position > i.position)
+        AND (b.position IS NULL OR b.position > i.position)
 """
 
-_INTENTS = """
-    SELECT i.run, i.position FROM {effects.intents} AS i WHERE i.key IN :keys ORDER BY i.run, i.position
-"""
+_INTENTS = "SELECT i.run, i.position FROM {effects.intents} AS i WHERE i.key IN :keys"
 
 
 class ConstraintsAtEffect(Question):
@@ -89,12 +82,21 @@ class ConstraintsAtEffect(Question):
 
     def rows(self, asked: Asked) -> Iterable[Row]:
         keys = tuple(effect_keys(asked))
-        found = [_row(one) for one in asked.select(_IN_FORCE, keys=keys)]
-        bound = {row[-2:] for row in found}
-        for run, position in asked.select(_INTENTS, keys=keys):
+        found = asked.select(_IN_FORCE, keys=keys)
+        bound = {(run, position) for run, position, *_ in found}
+        for run, position in intents_of(asked, keys):
             if (run, position) not in bound:
                 asked.note(f"no constraint was in force at position {position} of {run}")
-        return found
+        return sorted((_row(one) for one in found), key=lambda row: (*row[-2:], row[_ACCEPTED]))
+
+
+def intents_of(asked: Asked, keys: tuple[str, ...]) -> list[tuple[str, int]]:
+    """List where something was intended under some keys: each attempt has an intent, in its own run."""
+    # Sorted here: told to sort, SQLite would pass over all intents in the order of their key instead.
+    return sorted(asked.select(_INTENTS, keys=keys))
+
+
+_ACCEPTED = [one.name for one in ConstraintsAtEffect.columns].index("position")
 
 
 def _row(found: tuple[Any, ...]) -> Row:

@@ -14,11 +14,8 @@ from ledger.run.contract import Contract, Grant
 from ledger.run.state import replay
 from ledger.run.terms import terms_text
 from projections.questions.base import KEY, AnswerColumn, Asked, Question, Row
+from projections.questions.constraints_in_force import intents_of
 from projections.questions.effect_keys import effect_keys
-
-_INTENTS = """
-    SELECT i.run, i.position FROM {effects.intents} AS i WHERE i.key IN :keys ORDER BY i.run, i.position
-"""
 
 
 class TermsAtEffect(Question):
@@ -57,9 +54,9 @@ class TermsAtEffect(Question):
     uses = ("effects",)
 
     def rows(self, asked: Asked) -> Iterable[Row]:
-        intents = asked.select(_INTENTS, keys=tuple(effect_keys(asked)))
-        for run, some in groupby(intents, lambda intent: str(intent[0])):
-            yield from _of_run(asked, run, {int(position) for _, position in some})
+        intents = intents_of(asked, tuple(effect_keys(asked)))
+        for run, some in groupby(intents, lambda intent: intent[0]):
+            yield from _of_run(asked, run, {position for _, position in some})
 
 
 def _of_run(asked: Asked, run: str, wanted: set[int]) -> Iterator[Row]:

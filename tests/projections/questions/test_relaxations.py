@@ -171,6 +171,33 @@ def test_what_the_run_accepted_from_the_new_revision_is_no_change_at_its_source(
     ]
 
 
+def test_an_imported_acceptance_is_changed_by_what_comes_after_it(tmp_path: Path) -> None:
+    """It may name no position of its source, or one that was passed when it was imported."""
+
+    def accepted(id: str, position: int | None) -> ConstraintAccepted:
+        return ConstraintAccepted(
+            accepted_by="agent:a",
+            asserted_by="human:kim",
+            id=id,
+            source=policy("1", item="a"),
+            source_position=position,
+            text="A",
+        )
+
+    with ledger_on("memory", tmp_path, SetClock()) as ledger:
+        source = ledger.source("policy:refunds", actor=KIM)
+        source.publish("1", {"a": "A"})  # 2
+        source.publish("2", {"a": "A2"})  # 3
+        events = [RunOpened(goal="g"), accepted("unplaced", None), accepted("old", 2)]
+        ledger.import_events("run", events, expected=0)
+        source.publish("3", {"a": "A3"})  # 4
+        rows = answered(ledger, ASKED)
+    assert only(rows, "stream", "position", "id", "what") == [
+        (STREAM, 4, "old", "reworded_at_source"),
+        (STREAM, 4, "unplaced", "reworded_at_source"),
+    ]
+
+
 def test_imported_histories_are_told_as_they_fold(tmp_path: Path) -> None:
     """What was stated once more in the same words is no change; imported acts have no start, and count."""
 

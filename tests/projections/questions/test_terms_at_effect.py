@@ -51,9 +51,9 @@ def digest_of(rows: list[dict[str, Any]]) -> str:
     return "v1:" + hashlib.sha256(b"intent-ledger.terms.v1\n" + text.encode()).hexdigest()
 
 
-def key_of(ledger: Ledger, run: str) -> str:
-    """Return the key of the effect that a run intended first."""
-    for record in ledger.log(run):
+def key_of(ledger: Ledger, run: str, since: int = 1) -> str:
+    """Return the key of the effect that a run intended first, from a position on."""
+    for record in ledger.log(run, after=since - 1):
         if isinstance(record.event, EffectIntended):
             return record.event.key
     raise LookupError(run)
@@ -112,7 +112,11 @@ def test_a_grant_is_told_with_what_renewed_it_and_a_goal_as_it_was_revised(tmp_p
         kim.renew("g", by="human:kim", expires_at=minute(50))  # 4
         kim.revise_goal("Refund it twice", reason="asked", by="human:kim")  # 5
         run.perform("refund", {}, lambda: None, cost={"EUR": Decimal(1)})  # 6
+        kim.revoke("g", reason="enough", by="human:kim")  # 9
+        kim.grant("g", principal="agent:refunds", scopes=["refund"], granted_by="human:lee")  # 10
+        run.perform("refund", {}, lambda: None, step="again", occurrence="second")  # 11
         goal, grant = rows = answered(ledger, ASKED, key=key_of(ledger, "refund"))
+        later = answered(ledger, ASKED, key=key_of(ledger, "refund", 11))
         hashes = [None, *(record.hash.hex() for record in ledger.log("refund"))]
     assert (goal["position"], goal["hash"], goal["text"]) == (5, hashes[5], "Refund it twice")
     assert grant["text"] == (
@@ -121,6 +125,11 @@ def test_a_grant_is_told_with_what_renewed_it_and_a_goal_as_it_was_revised(tmp_p
     assert (grant["id"], grant["position"], grant["hash"]) == ("g", 2, hashes[2])
     assert json.loads(grant["renewals"]) == [[3, hashes[3]], [4, hashes[4]]]
     assert (grant["agrees"], grant["digest"]) == (1, digest_of(rows))
+    # A grant of this id that was given anew has not been renewed.
+    assert only(later, "id", "position", "text", "renewals", "agrees") == [
+        (None, 5, "Refund it twice", None, 1),
+        ("g", 10, "agent:refunds may refund", None, 1),
+    ]
 
 
 def test_a_successor_and_a_child_are_bound_by_acceptances_of_their_own(tmp_path: Path) -> None:

@@ -13,15 +13,17 @@ from ledger.application.rows import decoded
 from ledger.canonical import invalid
 from ledger.errors import RunNotFound, StoreUnavailable
 from ledger.record import Record
+from ledger.stores.builds import Parked
 from ledger.stores.read_models import Cell, Cursor, Look, Model, Tables
 from ledger.values.times import utc, write_time
 from projections.base import Projection
 from projections.built_in import BUILT_IN
-from projections.cursors import check_mark, stop_error
+from projections.cursors import check_mark, named, parked_error, stop_error
 from projections.errors import ProjectionBehind, ProjectionError
 from projections.questions.base import Answer, Asked, Parameter, Question
 from projections.questions.catalogue import question_named
 from projections.runner import Progress, Runner
+from projections.serving import find_cursor, find_served, slot_of
 
 
 def ask(
@@ -36,6 +38,9 @@ def ask(
     **given: Any,
 ) -> Answer:
     """Answer a question from read models, exactly, as of a stated place in the ledger.
+
+    It is answered from the build of each projection that is served; where that is another version than this
+    program's, from this program's if that was built. What a projection has set aside is named in a note.
 
     Args:
         ledger: the tenant's.
@@ -52,8 +57,8 @@ def ask(
         RunNotFound: the parameter `run` names none.
         InvalidInput: there is no such question, a parameter is missing, unknown or malformed, or `as_of` lies
             behind the end of the ledger.
-        ProjectionStopped: a record before that place cannot be handled.
-        ProjectionBehind: what is needed was not handled that far.
+        ProjectionStopped: a record before that place cannot be handled, or the run in question was set aside.
+        ProjectionBehind: what is needed was not handled that far, or this program's version was never built.
         ProjectionAhead: the read models come from another ledger, or from one that was restored.
     """
     asked = question_named(question) if isinstance(question, str) else question
@@ -76,13 +81,15 @@ def ask(
     judged = utc(now) if now is not None else until or edge.now()
 
     def step(look: Look) -> Answer:
-        cursors = _cursors(look, needed)
-        _check(edge, needed, cursors, target if catch_up or isinstance(as_of, int) else 0)
+        models, cursors = _builds(look, needed)
+        _check(edge, models, cursors, target if catch_up or isinstance(as_of, int) else 0)
         place = min(cursor.reached.position for cursor in cursors)
         if isinstance(as_of, int):
             place = as_of
-        reads = _Reads(edge, look, needed, place, until)
+        reads = _Reads(edge, look, models, place, until)
         one = Asked(values, judged, reads.select, reads.record, reads.records)
+        for model, cursor in zip(models, cursors, strict=True):
+            _tell_of_parked(one, cursor, look.parked(model), run, place)
         rows = [tuple(row) for row in asked.rows(one)]
         events = min(cursor.reached.events for cursor in cursors)
         notes = tuple(one.notes)
@@ -95,16 +102,14 @@ class _Reads:
     """What a question may read, as of one moment."""
 
     def __init__(
-        self, edge: Edge, look: Look, needed: list[Projection], upto: int, until: datetime | None
+        self, edge: Edge, look: Look, models: list[Model], upto: int, until: datetime | None
     ) -> None:
         self._edge = edge
         self._look = look
         self._upto = upto
         self._until = None if until is None else write_time(until)
         self._tables: Tables = {
-            f"{model.projection}.{table.name}": (model, table)
-            for model in (one.model for one in needed)
-            for table in model.tables
+            f"{model.projection}.{table.name}": (model, table) for model in models for table in model.tables
         }
 
     def select(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
@@ -161,26 +166,55 @@ def _catch_up(ledger: Ledger, needed: list[Projection], progress: Callable[[Prog
             raise
 
 
-def _cursors(look: Look, needed: list[Projection]) -> list[Cursor]:
-    found = {(cursor.projection, cursor.version): cursor for cursor in look.cursors()}
-    models = [one.model for one in needed]
-    for model in models:
-        if (model.projection, model.version) not in found:
-            raise _behind(model, 0)
-    return [found[model.projection, model.version] for model in models]
+def _builds(look: Look, needed: list[Projection]) -> tuple[list[Model], list[Cursor]]:
+    """Find of each projection the build that answers, and where it stands."""
+    all_served, all_cursors = look.served(), look.cursors()
+    models: list[Model] = []
+    cursors: list[Cursor] = []
+    for model in (one.model for one in needed):
+        served = find_served(all_served, model)
+        build = model._replace(slot=slot_of(model, served, all_cursors))
+        cursor = find_cursor(all_cursors, build)
+        other = served is not None and served.build.version != model.version
+        if cursor is None or cursor.is_going or (other and not cursor.reached.built):
+            instead = f"version {served.build.version} is served" if served and other else ""
+            raise _behind(build, 0, instead)
+        models.append(build)
+        cursors.append(cursor)
+    return models, cursors
 
 
-def _check(edge: Edge, needed: list[Projection], cursors: list[Cursor], target: int) -> None:
-    for projection, cursor in zip(needed, cursors, strict=True):
+def _check(edge: Edge, models: list[Model], cursors: list[Cursor], target: int) -> None:
+    for model, cursor in zip(models, cursors, strict=True):
         check_mark(edge, cursor)
         if cursor.reached.position < target:
-            raise stop_error(cursor) or _behind(projection.model, cursor.reached.position)
+            raise stop_error(cursor) or _behind(model, cursor.reached.position)
 
 
-def _behind(model: Model, position: int) -> ProjectionBehind:
+_MOST_NAMED = 5
+"""How many streams a note names."""
+
+
+def _tell_of_parked(one: Asked, cursor: Cursor, parked: list[Parked], run: Cell, place: int) -> None:
+    """Note which streams the rows say nothing of, or refuse to answer about one of them."""
+    missing = [stream for stream in parked if stream.gid <= place]
+    for stream in missing:
+        if stream.run == run:
+            raise parked_error(cursor, stream)
+    if missing:
+        names = [f"{stream.run} from position {stream.position}" for stream in missing[:_MOST_NAMED]]
+        more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
+        one.note(
+            f"the projection {cursor.projection} has set aside {', '.join(names)}{more}, which cannot be "
+            "handled: nothing of that is told here (intent-ledger project status)"
+        )
+
+
+def _behind(model: Model, position: int, instead: str = "") -> ProjectionBehind:
+    run = f"run it (intent-ledger project run {model.projection} --until-current)"
+    far = f"has handled the ledger up to the global position {position} only: {run}"
     return ProjectionBehind(
-        f"the projection {model.projection} version {model.version} has handled the ledger up to the global "
-        f"position {position} only: run it (intent-ledger project run {model.projection} --until-current)",
+        f"{named(model)} {f'was not built, {instead}: {run}' if instead else far}",
         projection=model.projection,
         version=model.version,
         gid=position,

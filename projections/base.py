@@ -16,13 +16,14 @@ nobody but the rows it has put. Then the same rows come out whatever the size of
 often it is begun anew. What only time changes is left to who reads the rows.
 
 The shape of tables never changes within a version: what is to be kept otherwise is a new version, which is
-built beside the old one.
+built beside the old one. A handler has nothing to act on the outside with, so that to build it again does
+nothing again.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from ledger.events import Event
 from ledger.record import Record
@@ -56,6 +57,12 @@ class Projection(ABC):
     wants: ClassVar[frozenset[type[Event]] | None] = None
     """Events it is given; None: all of them, of runs and sources."""
     tables: ClassVar[tuple[Table, ...]]
+    by_run: ClassVar[bool] = False
+    """Whether each row comes from records of one stream alone, and no other stream touches it. Then streams
+    can be handled side by side, and one can be set aside without the others."""
+    on_poison: ClassVar[Literal["stop", "park"]] = "stop"
+    """What happens at a record that cannot be handled. `stop`: the projection stands there. `park`: this
+    record and all that follow in its stream are set aside, the others go on; only where `by_run`."""
 
     @abstractmethod
     def handle(self, record: Record, rows: Rows) -> None:

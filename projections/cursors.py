@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ledger.application.edge import Edge
+from ledger.stores.builds import Parked
 from ledger.stores.read_models import Cursor, Model
 from projections.errors import ProjectionAhead, ProjectionChanged, ProjectionStopped
+from projections.serving import find_cursor
 
 
 def cursor_of(edge: Edge, model: Model) -> Cursor | None:
-    """Return the cursor of a projection; None: it was never begun."""
-    place = model.projection, model.version
-    cursors = edge.store.read_models().cursors(edge.tenant)
-    return next((found for found in cursors if (found.projection, found.version) == place), None)
+    """Return the cursor of a build; None: it was never begun."""
+    return find_cursor(edge.store.read_models().cursors(edge.tenant), model)
 
 
 def stop_error(cursor: Cursor) -> ProjectionStopped | None:
@@ -20,7 +20,7 @@ def stop_error(cursor: Cursor) -> ProjectionStopped | None:
     if stop is None:
         return None
     return ProjectionStopped(
-        f"the projection {cursor.projection} version {cursor.version} stopped before {stop.run!r} position "
+        f"the projection {cursor.projection} {cursor.build} stopped before {stop.run!r} position "
         f"{stop.position} (global position {stop.gid}): {stop.error}",
         projection=cursor.projection,
         version=cursor.version,
@@ -31,11 +31,26 @@ def stop_error(cursor: Cursor) -> ProjectionStopped | None:
     )
 
 
+def parked_error(cursor: Cursor, parked: Parked) -> ProjectionStopped:
+    """Build the error of a question about a stream that was set aside."""
+    return ProjectionStopped(
+        f"the projection {cursor.projection} {cursor.build} has set aside {parked.run!r} from position "
+        f"{parked.position} on (global position {parked.gid}): {parked.error}; mend it, then: "
+        f"intent-ledger project resume {cursor.projection}",
+        projection=cursor.projection,
+        version=cursor.version,
+        gid=parked.gid,
+        run=parked.run,
+        position=parked.position,
+        error=parked.error,
+    )
+
+
 def ahead(cursor: Cursor) -> ProjectionAhead:
     """Build the error of a cursor that stands at a record that is not there."""
     mark = cursor.reached.mark
     assert mark is not None
-    model = Model(cursor.projection, cursor.version, ())
+    model = Model(cursor.projection, cursor.version, (), cursor.slot)
     return ProjectionAhead(
         f"{named(model)} has handled {mark.run!r} position {mark.position} at global position {mark.gid}, "
         f"which is not in this ledger: it was restored from a backup, or the cursor is another ledger's; "
@@ -54,12 +69,21 @@ def check_mark(edge: Edge, cursor: Cursor) -> None:
     Raises:
         ProjectionAhead: it is not.
     """
+    if is_ahead(edge, cursor):
+        raise ahead(cursor)
+
+
+def is_ahead(edge: Edge, cursor: Cursor) -> bool:
+    """Tell whether the record a projection handled last is not in this ledger."""
     mark = cursor.reached.mark
     if mark is None:
-        return
+        return False
     found = edge.store.read(cursor.tenant, mark.run, after=mark.position - 1, limit=1)
-    if not found or (found[0].gid, found[0].position, found[0].hash) != (mark.gid, mark.position, mark.hash):
-        raise ahead(cursor)
+    return not found or (found[0].gid, found[0].position, found[0].hash) != (
+        mark.gid,
+        mark.position,
+        mark.hash,
+    )
 
 
 def changed(model: Model, what: str) -> ProjectionChanged:
@@ -69,12 +93,9 @@ def changed(model: Model, what: str) -> ProjectionChanged:
 
 def named(model: Model) -> str:
     """Name a projection in a sentence."""
-    return f"the projection {model.projection} version {model.version}"
+    return f"the projection {model.projection} {model.build}"
 
 
 def again(model: Model) -> str:
-    """Say how it is begun anew."""
-    return (
-        f"begin it anew: intent-ledger project forget {model.projection}, then intent-ledger project run "
-        f"{model.projection}"
-    )
+    """Say how it is made anew."""
+    return f"make it anew: intent-ledger project rebuild {model.projection}"

@@ -16,7 +16,8 @@ class ProjectionError(LedgerError):
 class ProjectionStopped(ProjectionError):
     """A record could not be handled: `gid`, `run` and `position` name it, `error` says why.
 
-    Mend the projection (or upgrade), then run it again: it goes on with that record.
+    Mend the projection (or upgrade), then run it again: it goes on with that record. Where only its stream
+    was set aside, `resume_projection` says that it can be handled.
     """
 
     code = "projection_stopped"
@@ -29,8 +30,7 @@ class ProjectionStopped(ProjectionError):
 class ProjectionAhead(ProjectionError):
     """The record it handled last is not in this ledger: the ledger was restored, or the cursor is another's.
 
-    What it keeps comes from another history. Begin anew: `forget`, or `intent-ledger project forget NAME`,
-    then run it.
+    What it keeps comes from another history. Make it anew: `rebuild`, or `intent-ledger project rebuild`.
     """
 
     code = "projection_ahead"
@@ -42,8 +42,8 @@ class ProjectionAhead(ProjectionError):
 class ProjectionChanged(ProjectionError):
     """Its tables are not those that were made under this version, or are gone.
 
-    Give a changed projection a new version. Where tables were lost, begin anew: `forget`, or
-    `intent-ledger project forget NAME`, then run it.
+    Give a changed projection a new version. Where tables were lost, make it anew: `rebuild`, or
+    `intent-ledger project rebuild NAME`.
     """
 
     code = "projection_changed"

@@ -31,6 +31,8 @@ class Fact(NamedTuple):
 class Facts(Projection):
     """A projection whose every table is of facts."""
 
+    by_run = True
+
     @abstractmethod
     def facts(self, record: Record) -> Iterable[Fact]:
         """Return what a record says, in any order."""

@@ -9,22 +9,27 @@ from typing import Literal, NamedTuple
 from ledger.application.edge import Edge
 from ledger.application.ledger import Ledger, edge_of
 from ledger.record import parse
-from ledger.stores.read_models import Cursor, Stop
+from ledger.stores.builds import Build, Parked, Served
+from ledger.stores.read_models import Cursor, Model, Stop
 from ledger.stores.wakeup import Wakeup
 from ledger.values.times import read_time
 from projections.base import Projection
-from projections.cursors import check_mark, cursor_of, stop_error
-from projections.errors import ProjectionAhead
+from projections.cursors import check_mark, cursor_of, is_ahead, stop_error
+from projections.serving import find_served, followed
 
-State = Literal["new", "building", "active", "stopped", "ahead"]
+State = Literal["new", "building", "active", "stopped", "ahead", "going"]
 """`new`: never begun. `building`: it has not caught up yet. `active`: it once had. `stopped`: at a record
-that it cannot handle. `ahead`: what it handled last is not in this ledger."""
+that it cannot handle. `ahead`: what it handled last is not in this ledger. `going`: its rows are being
+deleted, or that was interrupted."""
+
+Part = Literal["served", "next", "previous"]
+"""`served`: questions read it. `next`: they will, once it has caught up. `previous`: they did before."""
 
 _POLL_SECONDS = 0.05
 
 
 class Standing(NamedTuple):
-    """How one version of one projection stands with the records of a tenant."""
+    """How one build of one projection stands with the records of a tenant."""
 
     projection: str
     version: int
@@ -44,14 +49,26 @@ class Standing(NamedTuple):
     """Who works on it, or did until its lease ended."""
     held_until: datetime | None
     updated_at: datetime | None
+    slot: int = 0
+    part: Part | None = None
+    """None: nobody reads it, nor is to."""
+    parked: tuple[Parked, ...] = ()
+    """Streams that were set aside, by name."""
 
 
 def status(ledger: Ledger, projections: Iterable[Projection] = ()) -> list[Standing]:
-    """Tell how projections stand: those that were ever begun, and those that are named here."""
+    """Tell how projections stand: all builds that were ever begun, and those that are named here."""
     edge = edge_of(ledger)
-    found = {(cursor.projection, cursor.version): cursor for cursor in _cursors(edge)}
-    names = {(one.model.projection, one.model.version) for one in projections} | found.keys()
-    return [_standing(edge, name, version, found.get((name, version))) for name, version in sorted(names)]
+    models = edge.store.read_models()
+    served = models.served(edge.tenant)
+    found = {(one.projection, one.version, one.slot): one for one in models.cursors(edge.tenant)}
+    begun = {(projection, version) for projection, version, _ in found}
+    named = {(one.model.projection, one.model.version) for one in projections}
+    places = found.keys() | {(*place, 0) for place in named - begun}
+    return [
+        _standing(edge, Model(name, version, (), slot), found.get((name, version, slot)), served)
+        for name, version, slot in sorted(places)
+    ]
 
 
 def wait_for(ledger: Ledger, projection: Projection, position: int | None = None, *, timeout: float) -> bool:
@@ -74,7 +91,8 @@ def wait_for(ledger: Ledger, projection: Projection, position: int | None = None
     model = projection.model
 
     def arrived() -> bool:
-        cursor = cursor_of(edge, model)
+        # Asked each time: another build may have taken the place of the one that was read.
+        cursor = cursor_of(edge, followed(edge, model))
         if cursor is None:
             return target <= 0
         check_mark(edge, cursor)
@@ -91,55 +109,69 @@ def wait_for(ledger: Ledger, projection: Projection, position: int | None = None
 def resume_projection(ledger: Ledger, projection: Projection) -> None:
     """Let a projection that stopped at a record try it again, under the runners that are at work.
 
-    One that begins tries it in any case.
+    One that begins tries it in any case. Streams that were set aside are handled again from the record where
+    they were, once a runner is at work.
     """
     edge = edge_of(ledger)
-    edge.store.read_models().resume(edge.tenant, projection.model)
+    models = edge.store.read_models()
+    for cursor in models.cursors(edge.tenant):
+        if (cursor.projection, cursor.version) == (projection.model.projection, projection.model.version):
+            models.resume(edge.tenant, projection.model._replace(slot=cursor.slot))
 
 
 def forget(ledger: Ledger, projection: Projection) -> None:
-    """Delete what a projection keeps of the tenant, and its cursor, so that it is begun anew.
+    """Delete what a projection keeps of the tenant in its version, and its cursors, so that it is begun anew.
 
-    Its rows are gone until it has caught up again.
+    Its rows are gone until it has caught up again. To make it anew while its rows are read, rebuild it.
     """
     edge = edge_of(ledger)
-    edge.store.read_models().forget(edge.tenant, projection.model)
+    for slot in (0, 1):
+        edge.store.read_models().forget(edge.tenant, projection.model._replace(slot=slot))
 
 
-def _cursors(edge: Edge) -> list[Cursor]:
-    return edge.store.read_models().cursors(edge.tenant)
-
-
-def _standing(edge: Edge, name: str, version: int, cursor: Cursor | None) -> Standing:
-    after = 0 if cursor is None else cursor.reached.gid
-    behind = edge.store.read_models().behind(edge.tenant, after)
+def _standing(edge: Edge, model: Model, cursor: Cursor | None, all_served: Iterable[Served]) -> Standing:
+    models = edge.store.read_models()
+    behind = models.behind(edge.tenant, 0 if cursor is None else cursor.reached.gid)
     seconds = 0.0
     if behind.first is not None:
         waits_since = read_time(parse(behind.first)["at"])
         seconds = max((edge.now() - waits_since).total_seconds(), 0.0)
+    one = Standing(
+        model.projection, model.version, "new", 0, 0, None, behind.events, seconds, None, None, None, None
+    )
     if cursor is None:
-        return Standing(name, version, "new", 0, 0, None, behind.events, seconds, None, None, None, None)
+        return one
     reached = cursor.reached
-    return Standing(
-        name,
-        version,
-        _state(edge, cursor),
-        reached.position,
-        reached.events,
-        reached.at,
-        behind.events,
-        seconds,
-        reached.stop,
-        cursor.holder,
-        cursor.until,
-        cursor.updated_at,
+    return one._replace(
+        state=_state(edge, cursor),
+        position=reached.position,
+        events=reached.events,
+        at=reached.at,
+        stopped=reached.stop,
+        holder=cursor.holder,
+        held_until=cursor.until,
+        updated_at=cursor.updated_at,
+        slot=cursor.slot,
+        part=_part(find_served(all_served, model), cursor.build),
+        parked=tuple(models.parked(edge.tenant, model)),
     )
 
 
+def _part(served: Served | None, build: Build) -> Part | None:
+    if served is None:
+        return None
+    parts: dict[Build | None, Part] = {
+        served.previous: "previous",
+        served.next: "next",
+        served.build: "served",
+    }
+    return parts.get(build)
+
+
 def _state(edge: Edge, cursor: Cursor) -> State:
-    try:
-        check_mark(edge, cursor)
-    except ProjectionAhead:
+    if cursor.is_going:
+        return "going"
+    if is_ahead(edge, cursor):
         return "ahead"
     if cursor.reached.stop is not None:
         return "stopped"

@@ -10,48 +10,81 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from ledger.application.edge import Edge
-from ledger.errors import InvalidInput, LeaseLost, LedgerError, StoreBusy, StoreUnavailable, UnknownEventName
-from ledger.record import Record
+from ledger.application.rows import decoded
+from ledger.canonical import invalid
+from ledger.errors import InvalidInput, LeaseLost, LedgerError, StoreBusy, StoreUnavailable
 from ledger.stores.base import StoredRow
+from ledger.stores.builds import Build, Parked
 from ledger.stores.read_model_sql import all_columns
-from ledger.stores.read_models import Advance, Cursor, Key, Mark, Reached, ReadModels, Row, Stop
-from projections.base import Handler, Projection
-from projections.cursors import again, changed, check_mark, cursor_of, stop_error
+from ledger.stores.read_models import (
+    Advance,
+    Changes,
+    Cursor,
+    Key,
+    Mark,
+    Model,
+    Reached,
+    ReadModels,
+    Row,
+    Stop,
+)
+from projections.base import Projection
+from projections.cursors import again, changed, check_mark, is_ahead, stop_error
 from projections.errors import ProjectionStopped
+from projections.handling import Hands, Here, words
+from projections.parking import Aside, set_aside
 from projections.reading import PageSize, Read, Reader
-from projections.rows import Rows
+from projections.rows import Read as ReadRows
+from projections.serving import find_cursor, find_served, slot_of
 
 TRY_SECONDS = 0.2
 """How soon who stands by looks again whether it may take over."""
 NOTE_SECONDS = 0.5
 """How often a cursor that only gets past records of other tenants is stored."""
 
-_MOST_WORDS = 500
+
+class Manner(NamedTuple):
+    """How a runner works."""
+
+    holder: str
+    page: int
+    page_bytes: int
+    lease_seconds: float
+    park: bool = False
+    """Set streams aside also where the projection would stop."""
 
 
 class Work:
-    """One projection as one runner works on it."""
+    """One projection as one runner works on it: on a build, or on the one that is served of its version."""
 
     def __init__(
         self,
         projection: Projection,
         edge: Edge,
         reader: Reader,
-        holder: str,
-        size: PageSize,
-        lease_seconds: float,
+        manner: Manner,
+        *,
+        build: Build | None = None,
+        hands: Hands | None = None,
     ) -> None:
         self.projection = projection
-        self.model = projection.model
+        self.model = projection.model if build is None else projection.model._replace(slot=build.slot)
+        """The build that was worked on last."""
         self.error: LedgerError | None = None
         """Why it is not worked on any more."""
         self._edge = edge
         self._reader = reader
-        self._holder = holder
-        self._size = size
-        self._lease_seconds = lease_seconds
+        self._manner = manner
+        self._follows = build is None
+        self._parks = manner.park or projection.on_poison == "park"
+        if self._parks and not projection.by_run:
+            raise invalid("park", f"rows of {projection.name} come from several streams: none is set aside")
+        self._size = PageSize(manner.page, manner.page_bytes)
+        self._replay_size = PageSize(manner.page, manner.page_bytes)
+        self._hands = hands or Here(projection, self.reading, reader.record)
         self._held: _Held | None = None
         self._stopped_at: int | None = None
         self._try_at = 0.0
@@ -82,7 +115,7 @@ class Work:
         try:
             if self._held is None and not self._begin():
                 return False
-            return self._page()
+            return self._go_on()
         except LeaseLost:
             self._held = None
             return False
@@ -103,9 +136,20 @@ class Work:
         if self.error is not None:
             return True
         if self._held is not None:
-            return self._held.reached.position >= target
+            return self._held.reached.position >= target and self._held.aside.next() is None
         found = self._cursor()
         return found is not None and (found.reached.stop is not None or found.reached.position >= target)
+
+    def is_served(self) -> bool:
+        """Tell whether the build is read, and was whole once; or stands at a record, or cannot go on."""
+        if self.error is not None:
+            return True
+        served = find_served(self._models.served(self._edge.tenant), self.model)
+        is_mine = served is not None and served.build == self.model.build
+        if self._held is not None:
+            return is_mine and self._held.reached.built
+        found = self._cursor()
+        return found is not None and (found.reached.stop is not None or (is_mine and found.reached.built))
 
     def stopped(self) -> ProjectionStopped | None:
         """Return the error of a projection that stands at a record it cannot handle."""
@@ -119,11 +163,19 @@ class Work:
             return
         try:
             if held.is_unstored:
-                self._store(held, held.reached, Rows(self.model, self._read))
+                self._store(held, held.reached, {})
             self._models.release(self._edge.tenant, self.model, held.fence)
         except (LeaseLost, StoreUnavailable, StoreBusy):
             # Whoever comes next waits for the end of the lease, and reads a little once more.
             return
+
+    def reading(self, model: Model) -> ReadRows:
+        """Return what reads stored rows of a build."""
+
+        def read(table: str, keys: Iterable[Key]) -> Mapping[Key, Row]:
+            return self._models.rows(self._edge.tenant, model, table, keys)
+
+        return read
 
     # --- beginning -------------------------------------------------------------------------------
 
@@ -131,7 +183,16 @@ class Work:
         if time.monotonic() < self._try_at:
             return False
         self._try_at = time.monotonic() + TRY_SECONDS
-        found = self._cursor()
+        models, tenant = self._models, self._edge.tenant
+        cursors = models.cursors(tenant)
+        if self._follows:
+            served = find_served(models.served(tenant), self.model)
+            self.model = self.model._replace(slot=slot_of(self.model, served, cursors))
+        found = find_cursor(cursors, self.model)
+        if found is not None and found.is_going:
+            # Somebody is deleting it, or was interrupted in that.
+            models.forget(tenant, self.model)
+            found = None
         self._check_tables(found)
         if (
             found is not None
@@ -140,12 +201,14 @@ class Work:
         ):
             # It stopped there under this runner, with this code; `resume_projection` lets it try again.
             return False
-        taken = self._models.take(
-            self._edge.tenant, self.model, holder=self._holder, seconds=self._lease_seconds, now=self._now()
-        )
+        seconds = self._manner.lease_seconds
+        taken = models.take(tenant, self.model, holder=self._manner.holder, seconds=seconds, now=self._now())
         if taken is None:
             return False
-        self._held = _Held(taken, self.projection.begin())
+        served = find_served(models.served(tenant), self.model)
+        is_next = served is not None and served.next == self.model.build
+        self._held = _Held(taken, Aside(models.parked(tenant, self.model)), is_next=is_next)
+        self._hands.begin()
         check_mark(self._edge, taken)
         self._held.reached = self._begun(taken.reached)
         return True
@@ -176,66 +239,50 @@ class Work:
 
     # --- a page ----------------------------------------------------------------------------------
 
-    def _page(self) -> bool:
+    def _go_on(self) -> bool:
         held = self._held
         assert held is not None
+        if held.aside.is_due:
+            held.aside.look(self._models.parked(self._edge.tenant, self.model))
+        waiting = held.aside.next()
+        if waiting is not None:
+            self._try_again(held, waiting)
+            return True
+        more = self._page(held)
+        return self._serve(held) or more
+
+    def _page(self, held: _Held) -> bool:
         read = self._reader.page(held.reached.position, self._size.now)
-        rows = read.rows[: self._size.fit(read.rows)]
-        count, at, pending, error = self._handled(held, rows)
+        all_rows = read.rows[: self._size.fit(read.rows)]
+        rows, aside = held.aside.divide(all_rows)
+        handled = self._hands.handled(self.model, rows)
+        count, error = handled.fine, handled.error
         if error is None:
             try:
-                reached = self._after(held.reached, read, rows, at)
-                if rows or held.is_due(reached, self._lease_seconds):
-                    self._store(held, reached, pending)
+                reached = self._after(held.reached, read, all_rows, handled.at or held.reached.at)
+                if all_rows or held.is_due(reached, self._manner.lease_seconds):
+                    self._store(held, reached, handled.changes, aside)
                 else:
                     held.reached = reached
             except InvalidInput as refused:
                 # One of the rows; which one is found out by storing fewer at once.
                 count, error = len(rows) // 2, refused
             else:
-                self._size.learn(rows)
-                return read.full or len(rows) < len(read.rows)
-        if len(rows) == 1 or not count:
-            self._stop(held, rows[0], error)
-            return False
-        # What comes before it is handled once more, by a handler that knows nothing of it, and kept.
-        self._size.narrow(count)
-        held.handler = self.projection.begin()
-        return True
-
-    def _handled(
-        self, held: _Held, rows: Sequence[StoredRow]
-    ) -> tuple[int, datetime | None, Rows, Exception | None]:
-        """Handle rows; return how many are fine, the time of the last, what to store, and what went wrong."""
-        pending = Rows(self.model, self._read)
-        if not rows:
-            return 0, held.reached.at, pending, None
-        at, done = held.reached.at, 0
-        try:
-            for row in rows:
-                record = self._record(row)
-                if record is not None:
-                    at = record.at
-                    if self.projection.wants_event(record.event):
-                        held.handler.handle(record, pending)
-                done += 1
-            # Whose record it was is not known from here on: half of them are tried.
-            done //= 2
-            held.handler.finish(pending)
-        except (StoreUnavailable, StoreBusy):
-            raise
-        except Exception as error:  # noqa: BLE001 - a projection's own code may raise anything
-            return done, at, pending, error
-        return len(rows), at, pending, None
-
-    def _record(self, row: StoredRow) -> Record | None:
-        """Decode a row; None where it is an event that is not known here and that was never wanted."""
-        try:
-            return self._reader.record(row)
-        except UnknownEventName as error:
-            if self.projection.wants_name(error.name):
-                raise
-            return None
+                self._size.learn(all_rows)
+                return read.full or len(all_rows) < len(read.rows)
+        wrong = rows[0] if len(rows) == 1 or not count else rows[count]
+        before = next(number for number, row in enumerate(all_rows) if row.gid == wrong.gid)
+        self._hands.begin()
+        if before:
+            # What comes before it is handled once more, by a handler that knows nothing of it, and kept.
+            self._size.narrow(before)
+            return True
+        if self._parks and not held.aside.is_full:
+            reached = self._after(held.reached, read, all_rows[:1], held.reached.at)
+            self._store(held, reached, {}, {wrong.stream: set_aside(wrong, error)})
+            return True
+        self._stop(held, wrong, error)
+        return False
 
     def _after(self, reached: Reached, read: Read, rows: Sequence[StoredRow], at: datetime | None) -> Reached:
         mark = reached.mark
@@ -255,19 +302,69 @@ class Work:
         )
 
     def _stop(self, held: _Held, row: StoredRow, error: Exception | None) -> None:
-        stop = Stop(row.gid, row.stream, row.position, _words(error))
-        self._store(held, held.reached._replace(stop=stop), Rows(self.model, self._read))
+        stop = Stop(row.gid, row.stream, row.position, words(error))
+        self._store(held, held.reached._replace(stop=stop), {})
         self._stopped_at = row.gid
         self._held = None
         self._models.release(self._edge.tenant, self.model, held.fence)
 
-    def _store(self, held: _Held, reached: Reached, rows: Rows) -> None:
+    def _try_again(self, held: _Held, parked: Parked) -> None:
+        """Handle a page of a stream that was set aside, from there on, by a handler of its own."""
+        size, run = self._replay_size, parked.run
+        found = self._edge.store.read(self._edge.tenant, run, after=parked.position - 1, limit=size.now + 1)
+        there = [row for row in found if row.gid <= held.reached.gid]
+        rows = there[: min(size.fit(there), size.now)]
+        handled = Here(self.projection, self.reading, decoded).handled(self.model, rows)
+        count, error = handled.fine, handled.error
+        if error is None:
+            left = None
+            if len(there) > len(rows):
+                ahead, events = there[len(rows)], max(parked.events - len(rows), 1)
+                left = parked._replace(gid=ahead.gid, position=ahead.position, events=events, again=True)
+            try:
+                self._store(held, held.reached, handled.changes, {run: left})
+            except InvalidInput as refused:
+                count, error = len(rows) // 2, refused
+            else:
+                self._hands.begin()
+                size.learn(rows)
+                return
+        if len(rows) == 1 or not count:
+            self._store(held, held.reached, {}, {run: set_aside(rows[0], error, parked.events)})
+            held.aside.tried(run)
+        else:
+            size.narrow(count)
+
+    def _store(
+        self,
+        held: _Held,
+        reached: Reached,
+        changes: Changes,
+        parked: Mapping[str, Parked | None] | None = None,
+    ) -> None:
         if reached.seen_hash is None and reached.seen:
             reached = reached._replace(seen_hash=self._reader.hash_at(reached.seen, reached.mark))
-        page = Advance(held.fence, held.stored.gid, reached, rows.changes, self._lease_seconds)
+        aside = parked or {}
+        page = Advance(held.fence, held.stored.gid, reached, changes, self._manner.lease_seconds, aside)
         self._models.advance(self._edge.tenant, self.model, page, now=self._now())
+        held.aside.keep(aside)
         held.reached = held.stored = reached
         held.stored_at = time.monotonic()
+
+    def _serve(self, held: _Held) -> bool:
+        """Put what has caught up into the place of what is served; return whether to try it again at once."""
+        if not held.is_next or self._held is not held or not held.reached.built:
+            return False
+        if held.is_unstored:
+            self._store(held, held.reached, {})
+        models, tenant = self._models, self._edge.tenant
+        served = find_served(models.served(tenant), self.model)
+        old = served and find_cursor(models.cursors(tenant), self.model, served.build)
+        # What was read from another history, or past the end of a ledger that was restored, binds nobody.
+        lost = bool(old and (is_ahead(self._edge, old) or old.reached.position > self._edge.store.end()))
+        done = models.serve(tenant, self.model, fence=held.fence, even_behind=lost, now=self._now())
+        held.is_next = not done
+        return not done
 
     # --- the store -------------------------------------------------------------------------------
 
@@ -275,11 +372,8 @@ class Work:
     def _models(self) -> ReadModels:
         return self._edge.store.read_models()
 
-    def _read(self, table: str, keys: Iterable[Key]) -> Mapping[Key, Row]:
-        return self._models.rows(self._edge.tenant, self.model, table, keys)
-
     def _cursor(self) -> Cursor | None:
-        return cursor_of(self._edge, self.model)
+        return find_cursor(self._models.cursors(self._edge.tenant), self.model)
 
     def _now(self) -> datetime | None:
         return self._edge.now() if self._edge.has_own_clock else None
@@ -288,9 +382,11 @@ class Work:
 class _Held:
     """A projection that this runner works on."""
 
-    def __init__(self, taken: Cursor, handler: Handler) -> None:
+    def __init__(self, taken: Cursor, aside: Aside, *, is_next: bool) -> None:
         self.fence = taken.fence
-        self.handler = handler
+        self.aside = aside
+        self.is_next = is_next
+        """Whether it is to be served once it has caught up."""
         self.stored = self.reached = taken.reached
         """What the stored cursor says; how far it has come, which may be past more records of others."""
         self.stored_at = time.monotonic()
@@ -304,9 +400,3 @@ class _Held:
         idle = time.monotonic() - self.stored_at
         moved = reached.built != self.stored.built or (reached != self.stored and idle >= NOTE_SECONDS)
         return moved or idle >= lease_seconds / 3
-
-
-def _words(error: Exception | None) -> str:
-    """Say what went wrong, in text that every database keeps."""
-    said = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
-    return said.replace("\0", "\\0")[:_MOST_WORDS]

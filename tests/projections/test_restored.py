@@ -18,7 +18,7 @@ from projections.standing import forget, wait_for
 from tests.projections.samples import Counts, Goals, catch_up, fill, kept, naive, standing
 from tests.stores.place import address, administer
 
-SAY = "intent-ledger project forget counts, then intent-ledger project run counts"
+SAY = "make it anew: intent-ledger project rebuild counts"
 
 
 def opened(path: Path | str, tenant: str = "default") -> Ledger:
@@ -204,7 +204,7 @@ def test_tables_that_are_lost_are_told_and_not_made_empty(tmp_path: Path) -> Non
         database.execute("DROP TABLE projection_counts_v1_runs")
     with opened(tmp_path / "l.db") as ledger:
         for _ in range(2):
-            assert f"has handled 15 events, and its tables are gone (runs): begin it anew: {SAY}" in str(
+            assert f"has handled 15 events, and its tables are gone (runs): {SAY}" in str(
                 changed(ledger, Counts())
             )
         forget(ledger, Counts())

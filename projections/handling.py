@@ -1,0 +1,98 @@
+"""Handling the records of a page: what it changes, or which of them goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from ledger.errors import StoreBusy, StoreUnavailable, UnknownEventName
+from ledger.record import Record
+from ledger.stores.base import StoredRow
+from ledger.stores.read_models import Changes, Model
+from projections.base import Projection
+from projections.rows import Read, Rows
+
+_MOST_WORDS = 500
+
+
+class Handled(NamedTuple):
+    """What came of some records."""
+
+    fine: int
+    """How many of them are fine, from the first on; of the one behind them it is not known."""
+    at: datetime | None
+    """Time of the last; None: there is none, or it was not read."""
+    changes: Changes
+    error: Exception | None = None
+    """What went wrong; then nothing of the changes is to be kept."""
+
+
+class Hands(Protocol):
+    """Who handles the records of a projection, and remembers what its handler does."""
+
+    def begin(self) -> None:
+        """Forget what was handled: the next records come behind what is stored."""
+
+    def handled(self, model: Model, rows: Sequence[StoredRow]) -> Handled:
+        """Handle the records of a page, in order.
+
+        Raises:
+            StoreUnavailable, StoreBusy: rows that they need could not be read.
+        """
+
+
+class Here:
+    """Handles records in this thread."""
+
+    def __init__(
+        self,
+        projection: Projection,
+        read: Callable[[Model], Read],
+        record: Callable[[StoredRow], Record],
+    ) -> None:
+        self._projection = projection
+        self._read = read
+        self._record = record
+        self._handler = projection.begin()
+
+    def begin(self) -> None:
+        self._handler = self._projection.begin()
+
+    def handled(self, model: Model, rows: Sequence[StoredRow]) -> Handled:
+        pending = Rows(model, self._read(model))
+        at: datetime | None = None
+        if not rows:
+            return Handled(0, at, pending.changes)
+        done = 0
+        try:
+            for row in rows:
+                record = self._decoded(row)
+                if record is not None:
+                    at = record.at
+                    if self._projection.wants_event(record.event):
+                        self._handler.handle(record, pending)
+                done += 1
+            # Whose record it was is not known from here on: half of them are tried.
+            done //= 2
+            self._handler.finish(pending)
+        except (StoreUnavailable, StoreBusy):
+            raise
+        except Exception as error:  # noqa: BLE001 - a projection's own code may raise anything
+            return Handled(done, at, pending.changes, error)
+        return Handled(len(rows), at, pending.changes)
+
+    def _decoded(self, row: StoredRow) -> Record | None:
+        """Decode a row; None where it is an event that is not known here and that was never wanted."""
+        try:
+            return self._record(row)
+        except UnknownEventName as error:
+            if self._projection.wants_name(error.name):
+                raise
+            return None
+
+
+def words(error: Exception | None) -> str:
+    """Say what went wrong, in text that every database keeps."""
+    said = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
+    return said.replace("\0", "\\0")[:_MOST_WORDS]

@@ -9,6 +9,7 @@ from ledger.canonical import invalid
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
 from projections.questions.effect_keys import effect_keys
 from projections.questions.effect_states import STATUSES, standings
+from projections.questions.narrowing import beside_run
 
 
 class EffectListing(Question):
@@ -65,11 +66,11 @@ class EffectListing(Question):
             run="i.run = :run",
             key="i.key = :key",
             act="i.act = :act",
-            tool="i.tool = :tool",
+            tool=f"{beside_run(asked, 'i.tool')} = :tool",
             terms="i.terms_digest = :terms",
-            approval="i.approval = :approval",
-            since="i.at >= :since",
-            before="i.at < :before",
+            approval=f"{beside_run(asked, 'i.approval')} = :approval",
+            since=f"{beside_run(asked, 'i.at')} >= :since",
+            before=f"{beside_run(asked, 'i.at')} < :before",
         )
         states = {one.key: one.state for one in standings(asked, condition)}
         for place, what, terms in _intents(asked, condition):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from projections.questions.base import Asked
+from projections.questions.narrowing import beside_run, wrapped
 
 
 class Execution(NamedTuple):
@@ -26,45 +26,49 @@ class Execution(NamedTuple):
 
 
 # An outcome may stand in another run of the lineage.
-_HAPPENED = """
+_HAPPENED = f"""
     COALESCE(
-        (SELECT MIN(o.occurred_at) FROM {effects.steps} AS o
-            WHERE o.key = i.key AND o.attempt = ATTEMPT AND o.what IN ('succeeded', 'failed')),
+        (SELECT MIN(o.occurred_at) FROM {{effects.steps}} AS o
+            WHERE o.key = i.key AND o.attempt = ATTEMPT AND {wrapped("o.what")} IN ('succeeded', 'failed')),
         BEGUN
     )
 """
 
-_STARTED = """
+# What belongs to an effect is found by its key: a run may be long, an effect has few rows.
+_STARTED = f"""
     SELECT s.run, s.position, s.at, i.position, i.key, i.tool, i.args, i.resource, HAPPENED
-    FROM {effects.steps} AS s
-    JOIN {effects.intents} AS i ON i.run = s.run AND i.key = s.key AND i.position = (
-        SELECT MAX(j.position) FROM {effects.intents} AS j
-        WHERE j.run = s.run AND j.key = s.key AND j.position < s.position
+    FROM {{effects.steps}} AS s
+    JOIN {{effects.intents}} AS i ON i.run = s.run AND i.key = s.key AND i.position = (
+        SELECT MAX(j.position) FROM {{effects.intents}} AS j
+        WHERE j.key = s.key AND {wrapped("j.run")} = s.run AND COALESCE(j.position, 0) < s.position
     )
-    WHERE s.what = 'started' AND CONDITION
+    WHERE CONDITION
 """.replace("HAPPENED", _HAPPENED.replace("ATTEMPT", "s.attempt").replace("BEGUN", "s.at"))
 
-_IMPORTED = """
+_IMPORTED = f"""
     SELECT i.run, i.position, i.at, i.position, i.key, i.tool, i.args, i.resource, HAPPENED
-    FROM {effects.intents} AS i
+    FROM {{effects.intents}} AS i
     WHERE i.witnessed = 0 AND CONDITION AND NOT EXISTS (
-        SELECT 1 FROM {effects.steps} AS s
-        WHERE s.run = i.run AND s.key = i.key AND s.what = 'started' AND s.position > i.position
+        SELECT 1 FROM {{effects.steps}} AS s
+        WHERE s.key = i.key AND {wrapped("s.run")} = i.run AND {wrapped("s.what")} = 'started'
+            AND COALESCE(s.position, 0) > i.position
             AND NOT EXISTS (
-                SELECT 1 FROM {effects.intents} AS n
-                WHERE n.run = i.run AND n.key = i.key AND n.position > i.position
-                    AND n.position < s.position
+                SELECT 1 FROM {{effects.intents}} AS n
+                WHERE n.key = i.key AND {wrapped("n.run")} = i.run AND COALESCE(n.position, 0) > i.position
+                    AND COALESCE(n.position, 0) < s.position
             )
     )
 """.replace("HAPPENED", _HAPPENED.replace("ATTEMPT", "1").replace("BEGUN", "i.at"))
 
 
-def executions(asked: Asked) -> Iterator[Execution]:
+def executions(asked: Asked) -> list[Execution]:
     """Read what was begun in the run and the period that is asked about, by run and position."""
-    found: list[Execution] = []
-    for query, table in ((_STARTED, "s"), (_IMPORTED, "i")):
-        condition = asked.where(
-            run=f"{table}.run = :run", since=f"{table}.at >= :since", before=f"{table}.at < :before"
-        )
-        found += map(Execution._make, asked.select(query.replace("CONDITION", condition), **asked.given))
-    return iter(sorted(found, key=lambda one: (one.run, one.position)))
+    started = f"{beside_run(asked, 's.what')} = 'started' AND {_asked_about(asked, 's')}"
+    found = asked.select(_STARTED.replace("CONDITION", started), **asked.given)
+    found += asked.select(_IMPORTED.replace("CONDITION", _asked_about(asked, "i")), **asked.given)
+    return sorted(map(Execution._make, found), key=lambda one: (one.run, one.position))
+
+
+def _asked_about(asked: Asked, table: str) -> str:
+    at = beside_run(asked, f"{table}.at")
+    return asked.where(run=f"{table}.run = :run", since=f"{at} >= :since", before=f"{at} < :before")

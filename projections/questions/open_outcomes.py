@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
 from projections.questions.effect_states import standings
+from projections.questions.narrowing import beside_run
 
 
 class OpenOutcomes(Question):
@@ -42,8 +43,9 @@ class OpenOutcomes(Question):
     uses = ("effects",)
 
     def rows(self, asked: Asked) -> Iterable[Row]:
+        tool, at = beside_run(asked, "i.tool"), beside_run(asked, "i.at")
         condition = asked.where(
-            run="i.run = :run", tool="i.tool = :tool", since="i.at >= :since", before="i.at < :before"
+            run="i.run = :run", tool=f"{tool} = :tool", since=f"{at} >= :since", before=f"{at} < :before"
         )
         for one in standings(asked, condition, only_open=True):
             state = one.state

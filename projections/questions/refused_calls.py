@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.narrowing import beside_run
 
 
 class RefusedCalls(Question):
@@ -46,10 +47,10 @@ class RefusedCalls(Question):
     def rows(self, asked: Asked) -> Iterable[Row]:
         condition = asked.where(
             run="r.run = :run",
-            rule="r.rule = :rule",
+            rule=f"{beside_run(asked, 'r.rule')} = :rule",
             tool="r.tool = :tool",
-            since="r.at >= :since",
-            before="r.at < :before",
+            since=f"{beside_run(asked, 'r.at')} >= :since",
+            before=f"{beside_run(asked, 'r.at')} < :before",
         )
         # Sorted here: an order that an index has would be read from it, whatever else the query says.
         found = asked.select(

@@ -41,7 +41,7 @@ class _Broken(Question):
     example = "since=2026-01-01T00:00:00Z before=2026-04-01T00:00:00Z"
 
     def rows(self, asked: Asked) -> Iterable[Row]:
-        begun = list(executions(asked))
+        begun = executions(asked)
         rules = rules_of(asked, (one.run for one in begun))
         for one in begun:
             for bound, view in self.bound(rules[one.run], one):

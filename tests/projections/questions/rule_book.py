@@ -6,6 +6,7 @@ line; an act takes three: intent, start, outcome.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -87,6 +88,11 @@ def life(
         e.EffectStarted(attempt=1, key=key, lease_until=minute(59), root=run, worker="w-1"),
         e.EffectSucceeded(attempt=1, key=key, result=Payload(json_text="true")),
     ]
+
+
+def strays(plans: list[str]) -> list[str]:
+    """Return those steps of plans that read rows of a table by neither a run nor a key."""
+    return [plan for plan in plans if "projection_" in plan and not re.search(r"\b(run|key)=\?", plan)]
 
 
 def opened(goal: str = "Refund") -> e.RunOpened:

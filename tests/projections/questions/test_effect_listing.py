@@ -15,7 +15,17 @@ from projections.effects import Effects
 from projections.questions.effect_listing import EffectListing
 from projections.questions.open_outcomes import OpenOutcomes
 from tests.projections.conftest import OpenLedger, SetClock
-from tests.projections.questions.rule_book import AGENT, KIM, Book, key_of, life, minute, opened, written
+from tests.projections.questions.rule_book import (
+    AGENT,
+    KIM,
+    Book,
+    key_of,
+    life,
+    minute,
+    opened,
+    strays,
+    written,
+)
 from tests.projections.questions.telling import answered, explained, scans, told
 from tests.projections.samples import catch_up, kept, naive
 from tests.run.examples import EVENTS, intended
@@ -231,7 +241,9 @@ def test_tenants_do_not_see_the_effects_of_others(open_on: OpenLedger, clock: Se
         *((LISTING, asked) for asked in ({"run": "run-1"}, {"key": TWENTY}, {"key": TWENTY[:6]})),
         *((LISTING, asked) for asked in ({"tool": "mail"}, {"approval": "a-1"}, {"act": ACT})),
         *((LISTING, {"since": minute(2), **more}) for more in ({}, {"before": minute(5)})),
+        *((LISTING, {"run": "run-1", **more}) for more in ({"tool": "refund"}, {"approval": "a-1"})),
         *((OPEN, asked) for asked in ({"run": "run-1"}, {"tool": "refund"}, {"since": minute(2)})),
+        (OPEN, {"run": "run-1", "since": minute(2), "tool": "refund"}),
     ],
 )  # fmt: skip
 def test_no_whole_table_is_read(
@@ -244,6 +256,8 @@ def test_no_whole_table_is_read(
     assert answered(desk, question, **asked).rows
     assert plans
     assert [plan for plan in scans(plans) if "projection_" in plan] == []
+    if "run" in asked or "key" in asked:
+        assert strays([plan for plan in plans if "key>" not in plan]) == []
 
 
 def test_rows_are_those_of_one_fold_whatever_the_size_of_pages(ledger: Ledger) -> None:

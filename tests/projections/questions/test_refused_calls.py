@@ -11,6 +11,7 @@ from ledger import events as e
 from ledger.errors import AuthorityExceeded, OffPlan, PossibleRepeat
 from projections.questions.refused_calls import RefusedCalls
 from tests.projections.conftest import SetClock
+from tests.projections.questions.rule_book import strays
 from tests.projections.questions.telling import answered, explained, scans, told
 from tests.run.examples import ONE, opened
 
@@ -115,4 +116,9 @@ def test_it_reads_no_whole_table(desk: Ledger, monkeypatch: pytest.MonkeyPatch) 
         assert answered(desk, QUESTION, **asked).rows
         assert plans
         assert scans(plans) == [], asked
+        plans.clear()
+    for more in ({}, {"rule": "possible_repeat"}, {"since": minute(1)}):
+        assert answered(desk, QUESTION, run="run-1", **more).rows
+        assert plans
+        assert strays(plans) == [], more
         plans.clear()

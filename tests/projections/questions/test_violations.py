@@ -19,7 +19,16 @@ from ledger.values import ErrorSaid, Rule
 from projections.questions.violations import Violations, ViolationsCorrected
 from tests.projections.conftest import OpenLedger, SetClock
 from tests.projections.questions import rule_book
-from tests.projections.questions.rule_book import Book, accepted, at_most, key_of, minute, opened, written
+from tests.projections.questions.rule_book import (
+    Book,
+    accepted,
+    at_most,
+    key_of,
+    minute,
+    opened,
+    strays,
+    written,
+)
 from tests.projections.questions.telling import answered, explained, scans, told
 
 RECORDED, CORRECTED = Violations(), ViolationsCorrected()
@@ -200,8 +209,13 @@ def test_it_reads_no_whole_table(
     rule_book.recorded(book)
     rule_book.approved(book)
     plans = explained(monkeypatch)
-    for asked in ({"run": "run-3"}, {"since": minute(18)}, {"since": minute(18), "before": minute(22)}):
+    for asked in ({"since": minute(18)}, {"since": minute(18), "before": minute(22)}):
         assert answered(ledger, question, **asked).rows
         assert plans
         assert scans(plans) == [], asked
+        plans.clear()
+    for more in ({}, {"since": minute(18)}):
+        assert answered(ledger, question, run="run-3", **more).rows
+        assert plans
+        assert strays(plans) == [], more
         plans.clear()

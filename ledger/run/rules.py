@@ -9,7 +9,7 @@ met is broken. Values compare by what they are and not by how they are spelled:
   that number nor other than it, so it meets no condition that compares the two.
 - Nor do a flag, a list, an object, and a number or text compare with each other. Null is other than all else.
 
-What is decided and why: docs/decisions/0055.
+Why so: docs/decisions/0055-what-does-not-compare-is-not-within-a-rule.md
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import Any
 
 from ledger import commands as c
 from ledger.application.edge import Edge
+from ledger.application.expired import gone
 from ledger.application.heartbeats import Beat
 from ledger.application.looking import effect_of, renewed_until
 from ledger.application.observing import fresh
@@ -25,7 +26,7 @@ from ledger.application.statements import Context, Stated
 from ledger.application.workshop import Workshop
 from ledger.canonical import canonical_text, load_text
 from ledger.codec import effect_digest
-from ledger.errors import InvalidInput, NotFound, StoreError
+from ledger.errors import InvalidInput, StoreError
 from ledger.events import EffectFailed, EffectReconciled, EffectStarted, EffectSucceeded
 from ledger.gateway import protocol as p
 from ledger.gateway.current import CurrentEffect
@@ -169,7 +170,8 @@ class Doing:
         """Read what was recorded, as the type that the tool says it returns.
 
         Raises:
-            NotFound: its content has expired.
+            HasExpired: its content was dropped on purpose.
+            NotFound: its content is not here.
         """
         return self._as_declared(value_of(self.workshop.edge, payload))
 
@@ -365,7 +367,8 @@ def value_of(edge: Edge, payload: Payload) -> Any:
     """Read the JSON value of a payload.
 
     Raises:
-        NotFound: its content has expired.
+        HasExpired: its content was dropped on purpose.
+        NotFound: its content is not here.
     """
     if payload.json_text is not None:
         return load_text(payload.json_text)
@@ -373,7 +376,7 @@ def value_of(edge: Edge, payload: Payload) -> Any:
     digest = bytes.fromhex(payload.digest)
     content = contents_of(edge, [digest]).get(digest)
     if content is None:
-        raise NotFound(f"the content with digest {payload.digest} has expired", digest=payload.digest)
+        raise gone(edge, digest)
     return content_of(content)
 
 

@@ -14,6 +14,7 @@ from ledger.application.briefing import Briefing
 from ledger.application.differing import Differing
 from ledger.application.edge import Edge
 from ledger.application.effects import Effects
+from ledger.application.expired import gone
 from ledger.application.following import begin, follow
 from ledger.application.kind import Found
 from ledger.application.kinds import RUN, load_contract
@@ -328,7 +329,8 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
         """Read the content behind a digest (64 hexadecimal digits).
 
         Raises:
-            NotFound: it was never stored, or has expired.
+            HasExpired: it was dropped on purpose.
+            NotFound: it is not here, and nothing says that it was dropped.
             IntegrityError: it is not what was written.
         """
         try:
@@ -337,7 +339,7 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
             raise invalid("digest", "a digest is 64 hexadecimal digits") from None
         content = contents_of(self._edge, [wanted])
         if not content:
-            raise NotFound(f"no content with digest {digest}", digest=digest)
+            raise gone(self._edge, wanted)
         return next(iter(content.values()))
 
 

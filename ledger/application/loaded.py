@@ -12,6 +12,8 @@ class Loaded(NamedTuple):
 
     contract: Contract
     results: dict[str, Any]
-    """What the cursor needs, by reference (`effect:KEY`, `observation:KEY`), as far as it has a result."""
+    """What the cursor needs, by reference (`effect:KEY`, `observation:KEY`), as far as it has a result; an
+    `ExpiredContent` where it was dropped on purpose."""
     messages: tuple[tuple[Message, Any], ...]
-    """The messages of the window with their contents, oldest first; None where one has expired."""
+    """The messages of the window with their contents, oldest first. Where one was dropped on purpose an
+    `ExpiredContent` says when, by whom and why; None where one is not here and nothing says so."""

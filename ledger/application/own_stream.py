@@ -94,8 +94,8 @@ def _append(edge: Edge, actor: Actor, events: Sequence[Event]) -> Append:
         last = edge.store.read(edge.tenant, STREAM, after=position - 1, upto=position)
         now = max(now, decoded(last[0]).at)
     rows: list[Row] = []
-    last = prev
+    before = prev
     for number, event in enumerate(events, position + 1):
-        rows.append(encode(event, Envelope(edge.tenant, STREAM, number, last, edge.ids(), now, actor)))
-        last = rows[-1].hash
+        rows.append(encode(event, Envelope(edge.tenant, STREAM, number, before, edge.ids(), now, actor)))
+        before = rows[-1].hash
     return Append(edge.tenant, (StreamAppend(STREAM, position, prev, tuple(rows)),))

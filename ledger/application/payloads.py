@@ -89,5 +89,5 @@ def pack_content(content: bytes, kind: str) -> Packed:
 
 
 def content_of(content: bytes | None) -> Any:
-    """Read the JSON content of a blob; None where it has expired."""
+    """Read the JSON content of a blob; None where it is not here."""
     return None if content is None else load_text(content)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
+from ledger.application.expired import ExpiredContent, expired
 from ledger.application.loaded import Loaded
 from ledger.application.payloads import content_of
 from ledger.application.rows import chained, decoded
@@ -102,9 +103,9 @@ def loaded(edge: Edge, contract: Contract) -> Loaded:
     results = _results(edge, contract)
     payloads = [payload for payload in results.values() if payload.json_text is None and payload.type is None]
     wanted = [*payloads, *(message.content for message in contract.messages)]
-    contents = contents_of(
-        edge, {bytes.fromhex(payload.digest) for payload in wanted if payload.digest is not None}
-    )
+    digests = {bytes.fromhex(payload.digest) for payload in wanted if payload.digest is not None}
+    contents: dict[bytes, bytes | ExpiredContent] = {**contents_of(edge, digests)}
+    contents.update(expired(edge, digests - contents.keys()))
     return Loaded(
         contract=contract,
         results={ref: _value(payload, contents) for ref, payload in results.items()},
@@ -172,8 +173,9 @@ def _seen_at(observation: ObservationRecorded) -> datetime:
     return observation.observed_at or _NEVER
 
 
-def _value(payload: Payload, contents: dict[bytes, bytes]) -> Any:
+def _value(payload: Payload, contents: Mapping[bytes, bytes | ExpiredContent]) -> Any:
     if payload.json_text is not None:
         return load_text(payload.json_text)
     assert payload.digest is not None
-    return content_of(contents.get(bytes.fromhex(payload.digest)))
+    content = contents.get(bytes.fromhex(payload.digest))
+    return content if isinstance(content, ExpiredContent) else content_of(content)

@@ -19,6 +19,7 @@ from ledger.record import short_digest
 OWN_STREAM = "$ledger"
 """Name of the tenant's own stream."""
 
+_DIGEST_BYTES = 32
 _MOST = 100_000
 """Tombstones looked through for one digit; each names up to 500 contents."""
 
@@ -69,7 +70,8 @@ def tombstones(finder: Finder, tenant: str, digests: Iterable[bytes]) -> dict[by
     """
     wanted: defaultdict[str, set[str]] = defaultdict(set)
     for digest in digests:
-        wanted[digest.hex()[0]].add(digest.hex())
+        if len(digest) == _DIGEST_BYTES:
+            wanted[digest.hex()[0]].add(digest.hex())
     found: dict[bytes, ExpiredContent] = {}
     for prefix, names in sorted(wanted.items()):
         for row in finder.find(tenant, key=bucket(prefix), limit=_MOST):

@@ -20,7 +20,8 @@ HELP = """Show what happened in a run, and who wrote it.
 
 The name on the first line is who wrote the event; "by" and "asserted by" below it are who is said to have
 done it. Each record is checked against its hash and the one before it. With --source RUN is the id of a
-source, and its stream is shown; '$ledger' is the stream of the ledger itself: which runs could not be read.
+source, and its stream is shown; '$ledger' is the stream of the ledger itself: which runs could not be read,
+which contents were dropped.
 
 With --json: JSON Lines, one record a line, with its hash and its global position (a string).
 
@@ -105,13 +106,19 @@ def as_json_object(record: Record) -> dict[str, Any]:
 
 
 def contents_of(opened: Ledger, page: list[Record]) -> dict[str, Any]:
-    """Read what the events of a page name by digest, in one query."""
+    """Read what the events of a page name by digest; an `ExpiredContent` where it was dropped on purpose."""
+    from ledger.application.expired import expired
+    from ledger.application.ledger import edge_of
     from ledger.values import Payload
 
     named = (getattr(record.event, field) for record in page for field in type(record.event).model_fields)
     digests = {value.digest for value in named if isinstance(value, Payload) and value.digest}
-    found = opened.store.blobs(opened.tenant, map(bytes.fromhex, digests))
-    return {digest.hex(): _content(content) for digest, content in found.items()}
+    wanted = set(map(bytes.fromhex, digests))
+    found = opened.store.blobs(opened.tenant, wanted)
+    contents: dict[str, Any] = {digest.hex(): _content(content) for digest, content in found.items()}
+    for digest, one in expired(edge_of(opened), wanted - found.keys()).items():
+        contents[digest.hex()] = one
+    return contents
 
 
 def _content(content: bytes) -> Any:

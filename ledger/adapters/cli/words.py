@@ -69,7 +69,8 @@ def source_words(source: Source, *, brief: bool = False) -> str:
 def event_words(event: Event, contents: Mapping[str, Any], *, brief: bool) -> Words:
     """Put an event into words.
 
-    `contents` are JSON values by digest, for payloads that are blobs; `brief` cuts long texts and digests.
+    `contents` are JSON values, or `ExpiredContent`, by digest, for payloads that are blobs; `brief` cuts long
+    texts and digests.
     """
     said = event.model_dump(mode="json", exclude_defaults=True)
     reasons = tuple(
@@ -139,6 +140,11 @@ def _object(value: dict[str, Any], contents: Mapping[str, Any], brief: bool, mos
 
 def _content(content: Any, most: int | None) -> str:
     """Write a stored content; of a chat message what it says and what it calls."""
+    from ledger.integrity.tombstones import ExpiredContent
+
+    if isinstance(content, ExpiredContent):
+        who = f"{when(content.at)} by {quoted(content.by)}"
+        return f"content {shortened(content.digest, True)} dropped {who}: {quoted(content.reason, most)}"
     if isinstance(content, str):
         return quoted(content, most)
     if (

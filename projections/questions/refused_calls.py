@@ -12,7 +12,7 @@ class RefusedCalls(Question):
     """Which calls were refused, by which rule."""
 
     name = "refused-calls"
-    group = "Effects"
+    group = "Rules"
     about = "Calls refused before anything was begun, by rule, with what refused them and who asked."
     cannot = (
         "Calls that were refused without a record, e.g. because the run was closed or the same act was under "

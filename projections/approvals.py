@@ -30,7 +30,7 @@ class Approvals(Facts):
             Column("runtime_digest", optional=True),
             Column("terms_position", "integer", optional=True),
             Column("terms_digest", optional=True),
-            indexes=(("run", "id"), ("at",), ("expires_at",), ("key",)),
+            indexes=(("run", "id", "position"), ("at",), ("expires_at",), ("key",)),
         ),
         fact_table(
             ANSWERS,
@@ -39,7 +39,7 @@ class Approvals(Facts):
             Column("by"),
             Column("reason", optional=True),
             Column("occurred_at", optional=True),
-            indexes=(("run", "id"), ("at",)),
+            indexes=(("run", "id", "position"), ("at",)),
         ),
     )
     wants = frozenset({ApprovalAnswered, ApprovalRequested})

@@ -38,7 +38,7 @@ class Obligations(Facts):
             Column("due", optional=True),
             Column("because", optional=True),
             Column("by", optional=True),
-            indexes=(("run", "id"), ("owed_to", "at"), ("at",)),
+            indexes=(("run", "id", "position"), ("owed_to", "at"), ("at",)),
         ),
         fact_table(
             ENDS,
@@ -48,7 +48,7 @@ class Obligations(Facts):
             Column("evidence", optional=True),
             Column("reason", optional=True),
             Column("refs", optional=True),
-            indexes=(("run", "id"),),
+            indexes=(("run", "id", "position"),),
         ),
         fact_table(
             TRANSFERS,
@@ -56,7 +56,7 @@ class Obligations(Facts):
             Column("by"),
             Column("to_party"),
             Column("reason"),
-            indexes=(("run", "id"),),
+            indexes=(("run", "id", "position"),),
         ),
         fact_table(
             LEFT,
@@ -64,7 +64,7 @@ class Obligations(Facts):
             Column("outcome"),
             Column("successor", optional=True),
             more_key=("id",),
-            indexes=(("run", "id"),),
+            indexes=(("run", "id", "position"),),
         ),
     )
     wants = frozenset(

@@ -15,7 +15,7 @@ from ledger.values import Actor, Rule
 from projections.questions.approvals_asked import COUNTING
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.grants_at import Grants
-from projections.questions.ordering import in_place
+from projections.questions.placing import in_place, within
 
 _APPROVE = "approve"
 
@@ -32,7 +32,7 @@ _ANSWERS = f"""
     LEFT JOIN {{timeline.events}} AS q ON q.run = r.run AND q.position = r.position
     LEFT JOIN {{effects.intents}} AS i ON i.run = r.run AND i.position = (
         SELECT MAX(n.position) FROM {{effects.intents}} AS n
-        WHERE n.run = r.run AND n.key = r.key AND n.position < a.position
+        WHERE n.key = r.key AND n.run || '' = r.run AND n.position < a.position
     )
     WHERE %s
 """
@@ -107,9 +107,8 @@ class Approvers(Question):
     uses = ("approvals", "authority", "constraints", "effects", "sources", "timeline")
 
     def rows(self, asked: Asked) -> Iterable[Row]:
-        within = asked.where(run="a.run = :run", since="a.at >= :since", before="a.at < :before")
         grants: dict[str, Grants] = {}
-        for row in sorted(asked.select(_ANSWERS % within, **asked.given), key=in_place):
+        for row in sorted(asked.select(_ANSWERS % within(asked, "a"), **asked.given), key=in_place):
             answer = _answer(row)
             if answer.run not in grants:
                 grants[answer.run] = Grants.of(asked, answer.run)

@@ -29,8 +29,8 @@ COUNTING = """
 
 BEGUN = """
     SELECT MIN(n.position) FROM {effects.steps} AS n
-    WHERE n.run = i.run AND n.key = i.key AND n.position > i.position
-        AND n.what IN ('started', 'succeeded')
+    WHERE n.key = i.key AND n.run || '' = i.run AND n.position > i.position
+        AND n.what || '' IN ('started', 'succeeded')
 """
 """Where what the intent `i` is about began. What was imported may be told as done only."""
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from projections.questions.approvals_asked import ASKED_AGAIN, BEGUN, COUNTING, Runtimes, same
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
-from projections.questions.ordering import in_place
+from projections.questions.placing import in_place, within
 
 _REQUESTS = f"""
     SELECT r.run, r.position, r.at, r.id, r.key, r.tool_schema, r.runtime_digest, r.terms_digest,
@@ -16,7 +16,7 @@ _REQUESTS = f"""
     FROM {{approvals.requests}} AS r
     LEFT JOIN {{effects.intents}} AS i ON i.run = r.run AND i.position = (
         SELECT MAX(n.position) FROM {{effects.intents}} AS n
-        WHERE n.run = r.run AND n.key = r.key AND n.position < r.position
+        WHERE n.key = r.key AND n.run || '' = r.run AND n.position < r.position
     )
     LEFT JOIN {{approvals.answers}} AS a ON a.run = r.run AND a.position = ({COUNTING})
     WHERE %s
@@ -27,12 +27,13 @@ _ACTS = f"""
     SELECT r.run, r.position, i.position, i.key, i.tool, i.args, i.tool_schema, i.terms_digest,
         i.approval, s.position, s.at
     FROM {{approvals.requests}} AS r
-    JOIN {{effects.intents}} AS i ON i.run = r.run AND %s
-    JOIN {{effects.steps}} AS s ON s.run = i.run AND s.position = ({BEGUN})
-    WHERE %s AND s.position > r.position
+    CROSS JOIN {{effects.intents}} AS i
+    CROSS JOIN {{effects.steps}} AS s
+    WHERE %s AND %s AND s.run = i.run AND s.position = ({BEGUN}) AND s.position > r.position
         AND NOT EXISTS (
             SELECT 1 FROM {{effects.intents}} AS n
-            WHERE n.run = i.run AND n.key = i.key AND n.position > i.position AND n.position < s.position
+            WHERE n.key = i.key AND n.run || '' = i.run
+                AND n.position > i.position AND n.position < s.position
         )
         AND s.position < COALESCE(({ASKED_AGAIN}), s.position + 1)
 """
@@ -79,14 +80,17 @@ class ApprovedAgainstExecuted(Question):
     uses = ("approvals", "effects", "observations")
 
     def rows(self, asked: Asked) -> Iterable[Row]:
-        within = asked.where(run="r.run = :run", since="r.at >= :since", before="r.at < :before")
+        asked_for = within(asked, "r")
         runtimes = Runtimes(asked)
         acts: dict[tuple[str, int], list[_Act]] = {}
-        citing = _ACTS % ("i.approval = r.id", within)
-        silent = _ACTS % ("i.key = r.key AND i.approval IS NULL", within)
+        citing = _ACTS % ("i.approval = r.id AND i.run = r.run", asked_for)
+        silent = _ACTS % (
+            "i.key = r.key AND i.run || '' = r.run AND COALESCE(i.approval, '') = ''",
+            asked_for,
+        )
         for run, place, *act in asked.select(f"{citing} UNION ALL {silent}", **asked.given):
             acts.setdefault((run, place), []).append(_Act(*act))
-        for row in sorted(asked.select(_REQUESTS % within, **asked.given), key=in_place):
+        for row in sorted(asked.select(_REQUESTS % asked_for, **asked.given), key=in_place):
             request = _Request(*row)
             begun = sorted(acts.get((request.run, request.position), ()), key=attrgetter("begun"))
             for one in begun or (None,):

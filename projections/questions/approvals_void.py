@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ledger.values.times import write_time
 from projections.questions.approvals_asked import BEGUN, COUNTING, Runtimes, same
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
-from projections.questions.ordering import in_place
+from projections.questions.placing import in_place, within
 
 # The request an answer is to: the last one of its id before it.
 _ANSWERS = f"""
@@ -29,22 +29,23 @@ _ACTS = f"""
         r.position, r.at, r.key, r.expires_at, r.tool_schema, r.terms_digest, r.runtime_digest,
         a.position, a.at, a.answer, a.by
     FROM {{effects.steps}} AS s
-    JOIN {{effects.intents}} AS i ON i.run = s.run AND i.position = (
-        SELECT MAX(n.position) FROM {{effects.intents}} AS n
-        WHERE n.run = s.run AND n.key = s.key AND n.position < s.position
-    )
+    CROSS JOIN {{effects.intents}} AS i
     LEFT JOIN {{approvals.requests}} AS r ON r.run = i.run AND r.position = (
         SELECT MAX(n.position) FROM {{approvals.requests}} AS n
         WHERE n.run = i.run AND n.id = i.approval AND n.position < s.position
     )
     LEFT JOIN {{approvals.answers}} AS a ON a.run = r.run AND a.position = ({COUNTING})
-    WHERE s.what IN ('started', 'succeeded') AND i.approval IS NOT NULL AND s.position = ({BEGUN}) AND %s
+    WHERE %s AND %s AND COALESCE(i.approval, '') <> '' AND s.position = ({BEGUN})
+        AND i.run = s.run AND i.position = (
+            SELECT MAX(n.position) FROM {{effects.intents}} AS n
+            WHERE n.key = s.key AND n.run || '' = s.run AND n.position < s.position
+        )
 """
 
 _UNANSWERED = """
     SELECT r.run, r.position, r.at, r.id, r.key, r.expires_at
     FROM {approvals.requests} AS r
-    WHERE r.expires_at <= :now AND %s
+    WHERE %s
         AND NOT EXISTS (
             SELECT 1 FROM {approvals.answers} AS a
             WHERE a.run = r.run AND a.id = r.id AND a.position > r.position
@@ -110,8 +111,7 @@ class VoidApprovals(Question):
 
 
 def _answers(asked: Asked) -> Iterator[Row]:
-    within = asked.where(run="a.run = :run", since="a.at >= :since", before="a.at < :before")
-    for row in asked.select(_ANSWERS % within, **asked.given):
+    for row in asked.select(_ANSWERS % within(asked, "a"), **asked.given):
         run, position, at, id, answer, by, place, asked_at, key, expires_at = row[:10]
         for why in _why_not(row):
             said = (answer, by, position, at)
@@ -153,9 +153,10 @@ class _Act(NamedTuple):
 
 
 def _acts(asked: Asked) -> Iterator[Row]:
-    within = asked.where(run="s.run = :run", since="s.at >= :since", before="s.at < :before")
+    what = "s.what" if asked.given["run"] is None else "s.what || ''"
+    query = _ACTS % (f"{what} IN ('started', 'succeeded')", within(asked, "s"))
     runtimes = Runtimes(asked)
-    for row in asked.select(_ACTS % within, **asked.given):
+    for row in asked.select(query, **asked.given):
         act = _Act(*row)
         said = (act.answer, act.by, act.answered, act.answered_at)
         if act.answered is not None and act.answered > act.position:
@@ -185,10 +186,9 @@ def _why_void(act: _Act, answer: str | None, runtimes: Runtimes) -> Iterator[str
 
 
 def _unanswered(asked: Asked) -> Iterator[Row]:
-    within = asked.where(run="r.run = :run", since="r.expires_at >= :since", before="r.expires_at < :before")
-    query = _UNANSWERED % within
-    for run, position, at, id, key, expires_at in asked.select(
-        query, now=write_time(asked.now), **asked.given
-    ):
-        asked_for = (key, position, at, expires_at)
-        yield (run, position, expires_at, id, "unanswered", *asked_for, *[None] * 6)
+    now = write_time(asked.now)
+    query = _UNANSWERED % within(asked, "r", at="expires_at")
+    for run, position, at, id, key, expires_at in asked.select(query, **asked.given):
+        if expires_at is not None and expires_at <= now:
+            asked_for = (key, position, at, expires_at)
+            yield (run, position, expires_at, id, "unanswered", *asked_for, *[None] * 6)

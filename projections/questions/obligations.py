@@ -8,7 +8,7 @@ from typing import Any
 from ledger.stores.read_models import Cell
 from ledger.values.times import write_time
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
-from projections.questions.ordering import in_place
+from projections.questions.placing import in_place, within
 
 # Of the ends, transfers and openings of an id only the first behind an opening says what became of it.
 _QUERY = """
@@ -76,13 +76,8 @@ class Obligations(Question):
     uses = ("obligations",)
 
     def rows(self, asked: Asked) -> Iterable[Row]:
-        asked_for = asked.where(
-            run="o.run = :run",
-            owed_to="o.owed_to = :owed_to",
-            since="o.at >= :since",
-            before="o.at < :before",
-        )
-        # Sorted here: a database that need not sort reads by run, whatever else was asked for.
+        party = "o.owed_to" if asked.given["run"] is None else "o.owed_to || ''"
+        asked_for = within(asked, "o", owed_to=f"{party} = :owed_to")
         found = sorted(asked.select(f"{_QUERY} WHERE {asked_for}", **asked.given), key=in_place)
         now = write_time(asked.now)
         return [_row(row, now) for row in found]

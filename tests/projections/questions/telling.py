@@ -79,3 +79,13 @@ def scans(plans: list[str]) -> list[str]:
         for plan in plans
         if (plan.startswith("SCAN ") and "CONSTANT ROW" not in plan) or plan.endswith("(tenant=?)")
     ]
+
+
+def unbounded(plans: list[str], *bounds: str) -> list[str]:
+    """Return those steps of plans that may grow with the ledger, whatever was asked for.
+
+    What keeps a step small is a run, a key, or one of the bounds, as SQLite writes them: `at>?`.
+    """
+    few = ("run=?", "key=?", *bounds)
+    looks = (plan.partition(" USING ")[2] for plan in plans if plan.startswith(("SCAN ", "SEARCH ")))
+    return [look for look in looks if "AUTOMATIC" in look or not any(bound in look for bound in few)]

@@ -52,9 +52,10 @@ Examples:
       --note "the customer was not told" --head 14 --json
 """
 
-HELP_LIST = """List reviews, and how many events came after each; of one run, or of all.
+HELP_LIST = """List reviews, and how many events came after each.
 
-SINCE counts what whoever signed has not seen. It reads a read model, which first catches up.
+Without RUN those of all runs. SINCE counts what whoever signed has not seen. The answer comes from a read
+model, which first catches up.
 
 \b
 Examples:

@@ -51,7 +51,7 @@ class Constraints(Facts):
             Column("valid_until", optional=True),
             Column("actor"),
             Column("hash", "bytes"),
-            indexes=(("id", "run", "position"), ("source", "item"), ("at",)),
+            indexes=(("id", "run", "position"), ("source", "item", "source_position"), ("at",)),
         ),
         fact_table(
             WITHDRAWALS,

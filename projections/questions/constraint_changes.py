@@ -54,6 +54,10 @@ _AT_SOURCE = """
             WHERE c.run = a.run AND COALESCE(c.what, '') = 'closed' AND c.gid < s.gid)
         AND """
 
+# What relied on a later place of the source stands behind the change as well: where no run is named, an index
+# finds the others without looking at it. What was imported may name no place.
+_RELIED = ("a.source_position < s.position AND ", "a.source_position IS NULL AND ")
+
 USES = ("constraints", "sources", "lives")
 """Projections that `changes` reads."""
 
@@ -88,8 +92,10 @@ def changes(asked: Asked) -> list[Change]:
     found = [
         *_withdrawn(asked.select(_WITHDRAWN + _where(asked, "w", "a"), **asked.given)),
         *_superseded(asked.select(_SUPERSEDED + _where(asked, "n", "o"), **asked.given)),
-        *_at_source(asked.select(_AT_SOURCE + _where(asked, "s", "s", bound="a"), **asked.given)),
     ]
+    where = _where(asked, "s", "s", bound="a")
+    for relied in _RELIED if asked.given["run"] is None else ("",):
+        found += _at_source(asked.select(_AT_SOURCE + relied + where, **asked.given))
     return sorted(found)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from ledger.application.edge import Edge
 from ledger.errors import StoreBusy, StoreUnavailable, UnknownEventName
 from ledger.record import Record
 from ledger.stores.base import StoredRow
-from ledger.stores.read_models import Changes, Model
+from ledger.stores.read_models import Changes, Key, Model, Row
 from projections.base import Projection
 from projections.rows import Read, Rows
 
@@ -82,6 +83,11 @@ class Here:
             return Handled(done, at, pending.changes, error)
         return Handled(len(rows), at, pending.changes)
 
+    def time_of(self, rows: Sequence[StoredRow]) -> datetime | None:
+        """Return the time of the last of some records that were handled elsewhere."""
+        found = (self._decoded(row) for row in reversed(rows))
+        return next((record.at for record in found if record is not None), None)
+
     def _decoded(self, row: StoredRow) -> Record | None:
         """Decode a row; None where it is an event that is not known here and that was never wanted."""
         try:
@@ -90,6 +96,18 @@ class Here:
             if self._projection.wants_name(error.name):
                 raise
             return None
+
+
+def stored_rows(edge: Edge) -> Callable[[Model], Read]:
+    """Return what makes, for a build, the function that reads its stored rows by key."""
+
+    def of(model: Model) -> Read:
+        def read(table: str, keys: Iterable[Key]) -> Mapping[Key, Row]:
+            return edge.store.read_models().rows(edge.tenant, model, table, keys)
+
+        return read
+
+    return of
 
 
 def words(error: Exception | None) -> str:

@@ -8,7 +8,7 @@ and read again from the cursor that is stored.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -23,21 +23,17 @@ from ledger.stores.read_models import (
     Advance,
     Changes,
     Cursor,
-    Key,
     Mark,
-    Model,
     Reached,
     ReadModels,
-    Row,
     Stop,
 )
 from projections.base import Projection
 from projections.cursors import again, changed, check_mark, is_ahead, stop_error
 from projections.errors import ProjectionStopped
-from projections.handling import Hands, Here, words
+from projections.handling import Hands, Here, stored_rows, words
 from projections.parking import Aside, set_aside
 from projections.reading import PageSize, Read, Reader
-from projections.rows import Read as ReadRows
 from projections.serving import find_cursor, find_served, slot_of
 
 TRY_SECONDS = 0.2
@@ -84,7 +80,7 @@ class Work:
             raise invalid("park", f"rows of {projection.name} come from several streams: none is set aside")
         self._size = PageSize(manner.page, manner.page_bytes)
         self._replay_size = PageSize(manner.page, manner.page_bytes)
-        self._hands = hands or Here(projection, self.reading, reader.record)
+        self._hands = hands or Here(projection, stored_rows(edge), reader.record)
         self._held: _Held | None = None
         self._stopped_at: int | None = None
         self._try_at = 0.0
@@ -169,14 +165,6 @@ class Work:
             # Whoever comes next waits for the end of the lease, and reads a little once more.
             return
 
-    def reading(self, model: Model) -> ReadRows:
-        """Return what reads stored rows of a build."""
-
-        def read(table: str, keys: Iterable[Key]) -> Mapping[Key, Row]:
-            return self._models.rows(self._edge.tenant, model, table, keys)
-
-        return read
-
     # --- beginning -------------------------------------------------------------------------------
 
     def _begin(self) -> bool:
@@ -205,6 +193,9 @@ class Work:
         taken = models.take(tenant, self.model, holder=self._manner.holder, seconds=seconds, now=self._now())
         if taken is None:
             return False
+        if not self._follows:
+            # Also where somebody has deleted it since it was chosen.
+            models.plan(tenant, self.model, now=self._now())
         served = find_served(models.served(tenant), self.model)
         is_next = served is not None and served.next == self.model.build
         self._held = _Held(taken, Aside(models.parked(tenant, self.model)), is_next=is_next)
@@ -314,7 +305,7 @@ class Work:
         found = self._edge.store.read(self._edge.tenant, run, after=parked.position - 1, limit=size.now + 1)
         there = [row for row in found if row.gid <= held.reached.gid]
         rows = there[: min(size.fit(there), size.now)]
-        handled = Here(self.projection, self.reading, decoded).handled(self.model, rows)
+        handled = Here(self.projection, stored_rows(self._edge), decoded).handled(self.model, rows)
         count, error = handled.fine, handled.error
         if error is None:
             left = None

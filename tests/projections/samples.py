@@ -6,12 +6,14 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar
 
 from ledger import Ledger
+from ledger.application.ledger import edge_of
 from ledger.errors import LedgerError
 from ledger.events import GoalRevised, RunOpened
 from ledger.record import Record
-from ledger.stores.read_models import Row
+from ledger.stores.read_models import Model, Row
 from projections.base import Column, Projection, Rows, Table
 from projections.runner import Runner
+from projections.serving import followed
 from projections.standing import Standing, status
 from tests.stores.builder import shown
 
@@ -23,6 +25,7 @@ class Counts(Projection):
 
     name = "counts"
     version = 1
+    by_run = True
     tables: ClassVar[tuple[Table, ...]] = (
         Table(
             "said", (Column("run"), Column("position", "integer"), Column("name")), key=("run", "position")
@@ -96,14 +99,17 @@ def catch_up(ledger: Ledger, *projections: Projection, page: int = 500, **option
 
 
 def kept(ledger: Ledger, projection: Projection) -> dict[str, list[Row]]:
-    """Read every row that a projection keeps of the tenant; none before its tables are made."""
+    """Read every row that a projection keeps of the tenant in the build that is followed."""
+    return kept_in(ledger, followed(edge_of(ledger), projection.model))
+
+
+def kept_in(ledger: Ledger, model: Model) -> dict[str, list[Row]]:
+    """Read every row that a build keeps of the tenant; none before its tables are made."""
     models = ledger.store.read_models()
-    there = models.columns(projection.model)
+    there = models.columns(model)
     return {
-        table.name: models.page(ledger.tenant, projection.model, table.name, limit=10**6)
-        if table.name in there
-        else []
-        for table in projection.tables
+        table.name: models.page(ledger.tenant, model, table.name, limit=10**6) if table.name in there else []
+        for table in model.tables
     }
 
 
@@ -129,9 +135,11 @@ def everything(ledger: Ledger) -> Iterable[Record]:
 
 
 def standing(ledger: Ledger, projection: Projection) -> Standing:
-    """Tell how one projection stands."""
-    place = projection.name, projection.version
-    return next(one for one in status(ledger, [projection]) if (one.projection, one.version) == place)
+    """Tell how the build of a projection stands that is followed."""
+    model = followed(edge_of(ledger), projection.model)
+    place = model.projection, model.version, model.slot
+    found = status(ledger, [projection])
+    return next(one for one in found if (one.projection, one.version, one.slot) == place)
 
 
 def raised(call: Callable[[], object]) -> LedgerError | None:

@@ -8,8 +8,20 @@ import pytest
 
 from ledger.errors import EffectNotFound
 from projections.asking import ask
+from projections.questions.affected import AffectedRuns
 from projections.questions.constraints_in_force import ConstraintsAtEffect
-from tests.projections.questions.refund_desk import STORES, Desk, answered, desk_on, minute, only, written
+from projections.questions.relaxations import Relaxations
+from tests.projections.conftest import OpenLedger
+from tests.projections.questions.refund_desk import (
+    STORES,
+    Desk,
+    answered,
+    desk_on,
+    minute,
+    only,
+    policy,
+    written,
+)
 
 ASKED = ConstraintsAtEffect()
 WHERE = ("effect_position", "id", "position")
@@ -125,3 +137,25 @@ def test_that_nothing_was_in_force_is_said(desk: Desk) -> None:
     answered(desk.ledger, ASKED, key=key)
     answer = ask(desk.ledger, ASKED, key=key)
     assert (answer.rows, answer.notes) == ([], ("no constraint was in force at position 2 of bare",))
+
+
+def test_tenants_with_equal_names_stay_apart(open_on: OpenLedger) -> None:
+    """Also in what other questions of constraints tell."""
+    for tenant in ("acme", "Acme"):
+        ledger = open_on(tenant)
+        ledger.source("policy:refunds").publish("1", {"limit": tenant})
+        run = ledger.open_run("run", "goal")
+        run.accept("limit", tenant, source=policy("1"), asserted_by="human:kim")
+        run.perform("refund", {}, lambda: None, key="given")
+        run.withdraw("limit", reason=tenant, by="human:kim")
+        run.perform("refund", {"order": 2}, lambda order: None)
+    for tenant in ("acme", "Acme"):
+        ledger = open_on(tenant)
+        (key, *_) = [record.event.key for record in ledger.log("run") if record.name == "effect.intended"]  # type: ignore[attr-defined]
+        assert only(answered(ledger, ASKED, key=key), "text") == [(tenant,)]
+        assert only(answered(ledger, Relaxations()), "old_text", "reason", "effects_after") == [
+            (tenant, tenant, 1)
+        ]
+        assert only(answered(ledger, AffectedRuns(), source="policy:refunds"), "run", "now") == [
+            ("run", "unchanged")
+        ]

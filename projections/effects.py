@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from ledger.canonical import canonical_text
@@ -147,11 +148,16 @@ def _refusal(event: EffectRefused) -> Cells:
 def _step(event: Event) -> Cells:
     """Keep what a step says; each event has some of the columns, and an absent one is empty."""
     cells: Cells = {"what": event.name.removeprefix("effect.")}
-    for field in type(event).model_fields:
+    for field, write in _writers(type(event)):
         value = getattr(event, field)
-        if value is not None and field in _WRITTEN:
-            cells |= _WRITTEN[field](value)
+        if value is not None:
+            cells.update(write(value))
     return cells
+
+
+@cache
+def _writers(kind: type[Event]) -> tuple[tuple[str, Callable[[Any], Cells]], ...]:
+    return tuple((field, _WRITTEN[field]) for field in kind.model_fields if field in _WRITTEN)
 
 
 def _result(payload: Any) -> Cells:

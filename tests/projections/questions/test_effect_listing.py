@@ -11,7 +11,6 @@ from ledger import Ledger, Recovery
 from ledger import events as e
 from ledger.errors import EffectFailed, EffectNotFound, InvalidInput, RunNotFound
 from ledger.run.keys import act_key
-from projections.effects import Effects
 from projections.questions.effect_listing import EffectListing
 from projections.questions.open_outcomes import OpenOutcomes
 from tests.projections.conftest import OpenLedger, SetClock
@@ -27,8 +26,7 @@ from tests.projections.questions.rule_book import (
     written,
 )
 from tests.projections.questions.telling import answered, explained, scans, told
-from tests.projections.samples import catch_up, kept, naive
-from tests.run.examples import EVENTS, intended
+from tests.run.examples import intended
 
 LISTING, OPEN = EffectListing(), OpenOutcomes()
 TEN, TWENTY = (key_of("run-1", "refund", amount=amount) for amount in (10, 20))
@@ -258,29 +256,3 @@ def test_no_whole_table_is_read(
     assert [plan for plan in scans(plans) if "projection_" in plan] == []
     if "run" in asked or "key" in asked:
         assert strays([plan for plan in plans if "key>" not in plan]) == []
-
-
-def test_rows_are_those_of_one_fold_whatever_the_size_of_pages(ledger: Ledger) -> None:
-    ledger.import_events("r", EVENTS, expected=0)
-    for page in (1, 7):
-        catch_up(ledger, Effects(), page=page)
-        assert kept(ledger, Effects()) == naive(ledger, Effects())
-    assert {name: len(rows) for name, rows in kept(ledger, Effects()).items()} == {
-        "intents": 3,
-        "steps": 9,
-        "refusals": 1,
-    }
-
-
-def test_words_that_no_database_keeps_stop_no_projection(ledger: Ledger) -> None:
-    told_of = [
-        intended(TEN, repeat_reason="on\0purpose"),
-        e.EffectReconciled(attempt=1, evidence="seen\0", found="happened", key=TEN, method="probe"),
-        e.EffectCompensated(key=TEN, reason="\0back", undone_by=TWENTY),
-    ]
-    ledger.import_events("r", [opened(), *told_of], expected=0)
-    catch_up(ledger, Effects())
-    rows = kept(ledger, Effects())
-    assert "on␀purpose" in rows["intents"][0]
-    assert "seen␀" in rows["steps"][0]
-    assert "␀back" in rows["steps"][1]

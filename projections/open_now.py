@@ -252,7 +252,7 @@ GRANTS = _table(
     Column("granted_by"),
     Column("on_resume", optional=True),
     Column("renewed_position", "integer", optional=True),
-    indexes=(("principal",),),
+    indexes=(("principal", "run", "position"),),
 )
 APPROVALS = _table(
     "approvals",
@@ -283,7 +283,7 @@ CONSTRAINTS = _table(
     Column("accepted_by"),
     Column("valid_from", optional=True),
     Column("valid_until", optional=True),
-    indexes=(("source", "item"),),
+    indexes=(("source", "run", "position"),),
 )
 ASSUMPTIONS = _table(
     "assumptions",

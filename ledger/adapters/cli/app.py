@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ledger.adapters.cli import (
+    approvals,
     ask,
     brief,
     cancel,
@@ -21,6 +22,7 @@ from ledger.adapters.cli import (
     importing,
     log,
     migrate,
+    obligations,
     project,
     reconcile,
     refresh,
@@ -112,6 +114,8 @@ def command() -> Any:
         "tools", help=tools.HELP, short_help="Say of each tool: may it be done again? how would we know?"
     )(tools.tools)
     sources.add_to(app)
+    app.command("obligations", help=obligations.HELP)(obligations.obligations)
+    app.command("approvals", help=approvals.HELP)(approvals.approvals)
     app.command("ask", help=ask.HELP, short_help="Ask a question that has a name.")(ask.ask)
     review.add_to(app)
     project.add_to(app)

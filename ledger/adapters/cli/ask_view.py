@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ledger.adapters.cli.csv_text import csv_text
 from ledger.adapters.cli.screen import Column, Screen
+from ledger.adapters.cli.view_rows import as_of_words
 from ledger.adapters.cli.visible import one_line
-from ledger.adapters.cli.words import counted, shortened, value_words, when
+from ledger.adapters.cli.words import shortened, value_words
 from ledger.values.times import read_time, write_time
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def show_answer(screen: Screen, answer: Answer) -> None:
         screen.line("none")
     for note in answer.notes:
         screen.line(f"note: {note}")
-    screen.line(as_of_words(answer), style="dim")
+    screen.line(_as_of(answer), style="dim")
 
 
 def write_csv(screen: Screen, answer: Answer) -> None:
@@ -58,20 +58,7 @@ def write_csv(screen: Screen, answer: Answer) -> None:
         screen.exactly(line)
     for note in answer.notes:
         screen.note(f"note: {note}")
-    screen.note(as_of_words(answer))
-
-
-def as_of_words(answer: Answer) -> str:
-    """Say as of when it is answered."""
-    words = f"as of global position {answer.as_of:,}"
-    if answer.until is not None:
-        words += f", of what was recorded up to {exact_time(answer.until)}"
-    return f"{words}; {counted(answer.events, 'event')} handled; by the clock at {when(answer.now)}"
-
-
-def exact_time(moment: datetime) -> str:
-    """Write a moment to the second, or as exact as it is where it lies between two."""
-    return when(moment) if moment.microsecond == 0 else write_time(moment)
+    screen.note(_as_of(answer))
 
 
 def show_rows(screen: Screen, titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
@@ -97,6 +84,10 @@ def show_rows(screen: Screen, titles: Sequence[str], rows: Sequence[Sequence[Cel
         ]
         for number, line in enumerate(there):
             screen.entry(line, indent=2 if number else 0, hang=2, style="" if number else "bold")
+
+
+def _as_of(answer: Answer) -> str:
+    return as_of_words(answer.as_of, answer.events, answer.now, answer.until)
 
 
 def _plain(cell: Cell) -> str | int | None:

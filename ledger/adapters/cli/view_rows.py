@@ -1,0 +1,60 @@
+"""Rows of views as JSON, and as of when they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ledger.adapters.cli.words import counted, when
+from ledger.values.times import write_time
+
+if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
+    from projections.views import View
+
+
+def document(name: str, found: View[Any]) -> dict[str, Any]:
+    """Give what a view has found as a JSON object; what a row does not have is left out of it."""
+    return {
+        name: [_object(one) for one in found.rows],
+        "as_of": str(found.as_of),
+        "now": write_time(found.now),
+        "events": found.events,
+        "notes": list(found.notes),
+    }
+
+
+def show_as_of(screen: Screen, found: View[Any]) -> None:
+    """Say beside the answer as of when it holds, and what it leaves out."""
+    for note in found.notes:
+        screen.note(f"note: {note}")
+    screen.note(as_of_words(found.as_of, found.events, found.now))
+
+
+def as_of_words(as_of: int, events: int, now: datetime, until: datetime | None = None) -> str:
+    """Say as of when something was answered."""
+    words = f"as of global position {as_of:,}"
+    if until is not None:
+        words += f", of what was recorded up to {exact_time(until)}"
+    return f"{words}; {counted(events, 'event')} handled; by the clock at {when(now)}"
+
+
+def exact_time(moment: datetime) -> str:
+    """Write a moment to the second, or as exact as it is where it lies between two."""
+    return when(moment) if moment.microsecond == 0 else write_time(moment)
+
+
+def _object(one: Any) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in one._asdict().items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return write_time(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, Mapping):
+        return {name: _plain(member) for name, member in value.items()}
+    return list(value) if isinstance(value, tuple) else value

@@ -15,6 +15,9 @@ from projections.questions.base import Answer, Question
 from tests.projections.conftest import SetClock
 from tests.stores.builder import shown
 
+on_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
+"""For tests of what other tests of the same query show to be alike on every store."""
+
 
 class Teller:
     """Says events into runs as they are, each at the time of a clock that a test sets."""

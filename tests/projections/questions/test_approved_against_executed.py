@@ -13,7 +13,7 @@ from projections.approvals import Approvals
 from projections.questions.approvals_executed import ApprovedAgainstExecuted
 from tests.projections.conftest import OpenLedger, SetClock
 from tests.projections.questions.asking_desk import NEW, OLD, START, Desk, args_of, at, key_of
-from tests.projections.questions.telling import explained, told, unbounded
+from tests.projections.questions.telling import explained, on_memory, told, unbounded
 from tests.projections.samples import catch_up, kept, naive
 from tests.run import examples as x
 
@@ -41,6 +41,7 @@ def test_a_row_holds_what_was_asked_answered_and_done(desk: Desk) -> None:
     ]
 
 
+@on_memory
 def test_what_was_not_executed_has_a_row_that_says_so(desk: Desk) -> None:
     desk.open("r")
     desk.ask("r")
@@ -51,6 +52,7 @@ def test_what_was_not_executed_has_a_row_that_says_so(desk: Desk) -> None:
     assert row == [(3, "denied", args_of(120), 0, None, None)]
 
 
+@on_memory
 def test_other_arguments_or_another_tool_are_not_what_was_approved(desk: Desk) -> None:
     for run in ("r-1", "r-2"):
         desk.open(run)
@@ -93,6 +95,7 @@ def test_terms_tool_and_runtime_are_compared_with_those_it_was_asked_under(desk:
     ]
 
 
+@on_memory
 def test_what_was_not_asked_under_is_not_compared(desk: Desk) -> None:
     desk.open("r")
     desk.ask("r", runtime_digest=None, tool_schema=None)
@@ -100,6 +103,7 @@ def test_what_was_not_asked_under_is_not_compared(desk: Desk) -> None:
     assert told(desk.ledger, QUESTION, "answer", *SAME) == [(None, 1, 1, 1, None, None)]
 
 
+@on_memory
 def test_arguments_that_nobody_had_intended_before_asking_are_not_known(desk: Desk) -> None:
     desk.open("r")
     desk.say("r", x.started(x.ONE))
@@ -128,6 +132,7 @@ def test_each_attempt_under_an_approval_has_a_row(desk: Desk) -> None:
     ]
 
 
+@on_memory
 def test_what_was_intended_and_not_begun_was_not_executed(desk: Desk) -> None:
     desk.open("r")
     desk.ask("r")
@@ -138,6 +143,7 @@ def test_what_was_intended_and_not_begun_was_not_executed(desk: Desk) -> None:
     assert told(desk.ledger, QUESTION, *ACTS) == [(3, "ok", 5, args_of(120), 1, 1)]
 
 
+@on_memory
 def test_what_an_import_tells_as_done_only_was_executed(desk: Desk) -> None:
     desk.open("r")
     desk.ask("r")
@@ -145,6 +151,7 @@ def test_what_an_import_tells_as_done_only_was_executed(desk: Desk) -> None:
     assert told(desk.ledger, QUESTION, *ACTS) == [(3, "ok", 4, args_of(120), 1, 1)]
 
 
+@on_memory
 def test_a_request_that_is_made_again_takes_the_place_of_the_first(desk: Desk) -> None:
     desk.open("r")
     desk.act("r")
@@ -160,6 +167,7 @@ def test_a_request_that_is_made_again_takes_the_place_of_the_first(desk: Desk) -
     ]
 
 
+@on_memory
 def test_the_first_answer_in_time_is_told(desk: Desk, clock: SetClock) -> None:
     desk.open("r")
     desk.ask("r", expires_at=START.replace(minute=3))
@@ -172,6 +180,7 @@ def test_the_first_answer_in_time_is_told(desk: Desk, clock: SetClock) -> None:
     assert told(desk.ledger, QUESTION, "answer", "answered_at") == [(None, None), ("denied", at(300))]
 
 
+@on_memory
 def test_equal_ids_in_other_runs_are_other_approvals(desk: Desk) -> None:
     for run in ("r-1", "r-2"):
         desk.open(run)

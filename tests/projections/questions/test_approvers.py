@@ -17,7 +17,7 @@ from ledger.values import Rule, Source
 from projections.questions.approvals_approvers import Approvers
 from tests.projections.conftest import OpenLedger, SetClock
 from tests.projections.questions.asking_desk import AGENT, GATEWAY, KIM, RELAY, START, Desk, at, key_of
-from tests.projections.questions.telling import told
+from tests.projections.questions.telling import on_memory, told
 from tests.run import examples as x
 
 QUESTION = Approvers()
@@ -58,6 +58,7 @@ def test_a_row_holds_what_is_known_of_an_answer(desk: Desk) -> None:
     ]
 
 
+@on_memory
 def test_who_answered_is_compared_with_who_asked_and_for_whom(desk: Desk) -> None:
     """The agent asks on behalf of Max; a gateway that passes on what others say is neither of them."""
     passed_on = Actor("service:gateway", on_behalf_of=("human:kim",))
@@ -84,6 +85,7 @@ def test_who_answered_is_compared_with_who_asked_and_for_whom(desk: Desk) -> Non
     assert told(desk.ledger, QUESTION, *WHO) == [(run, *answers[run][3]) for run in sorted(answers)]
 
 
+@on_memory
 def test_nothing_says_who_may_approve(desk: Desk) -> None:
     """Grants to act, and those that do not hold, are no grants to approve; nor is a scope of every act."""
     grants: dict[str, tuple[Event, ...]] = {
@@ -102,6 +104,7 @@ def test_nothing_says_who_may_approve(desk: Desk) -> None:
     assert told(desk.ledger, QUESTION, *ENTITLED) == [(run, "unknown", None) for run in sorted(grants)]
 
 
+@on_memory
 def test_a_grant_of_the_run_says_who_may_approve(desk: Desk) -> None:
     end = START.replace(hour=23)
     renewed = AuthorityRenewed(by="human:lee", id="g", expires_at=end)

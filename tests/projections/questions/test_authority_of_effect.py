@@ -33,7 +33,15 @@ from projections.questions.authority_of_effect import AuthorityOfEffect
 from projections.questions.base import AnswerColumn, Asked, Parameter, Question, Row
 from projections.questions.grants_at import Grants
 from tests.projections.conftest import OpenLedger, SetClock
-from tests.projections.questions.telling import Teller, answered, explained, told, unbounded, written
+from tests.projections.questions.telling import (
+    Teller,
+    answered,
+    explained,
+    on_memory,
+    told,
+    unbounded,
+    written,
+)
 from tests.projections.samples import catch_up, kept, naive
 from tests.run import examples as x
 from tests.strategies import FEW, event
@@ -82,6 +90,7 @@ def desk(ledger: Ledger, clock: SetClock) -> Ledger:
     return ledger
 
 
+@on_memory
 def test_a_row_holds_all_that_is_known_of_a_grant(desk: Ledger) -> None:
     start = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
     assert told(desk, QUESTION, key=key_of(desk, "run-1", 6)) == [
@@ -99,6 +108,7 @@ def test_a_grant_is_told_as_renewals_before_the_act_had_left_it(desk: Ledger) ->
     assert row == [(10, "yes", 1, "pay", written(EVENING), 5, 9, '{"EUR":"42.50"}', "agent:desk")]
 
 
+@on_memory
 def test_an_act_that_cites_no_grant_has_one_row_that_says_so(desk: Ledger) -> None:
     answer = answered(desk, QUESTION, key=key_of(desk, "run-1", 2))
     assert [row[1:8] for row in answer.rows] == [
@@ -118,6 +128,7 @@ def test_what_came_later_is_not_told_as_of_an_earlier_place_or_time(desk: Ledger
         told(desk, QUESTION, key=key, as_of=records[5].global_position)
 
 
+@on_memory
 def test_a_key_is_told_by_its_beginning(desk: Ledger) -> None:
     key = key_of(desk, "run-1", 6)
     assert told(desk, QUESTION, "position", key=f"{key[:12]}..") == [(6,)]
@@ -163,6 +174,7 @@ def test_grants_that_did_not_hold_are_named_for_what_they_were(ledger: Ledger, c
     )
 
 
+@on_memory
 def test_a_run_that_had_grants_and_cited_none_is_noted(ledger: Ledger, clock: SetClock) -> None:
     teller = Teller(ledger, clock, AGENT)
     teller.say("r", RunOpened(goal="g"), x.intended(x.TWO), x.granted("a"), x.intended(x.ONE))

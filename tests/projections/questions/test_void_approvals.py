@@ -18,7 +18,7 @@ from projections.questions.approvals_approvers import Approvers
 from projections.questions.approvals_void import VoidApprovals
 from tests.projections.conftest import OpenLedger, SetClock
 from tests.projections.questions.asking_desk import KIM, NEW, START, Desk, at, key_of
-from tests.projections.questions.telling import Teller, explained, told, unbounded
+from tests.projections.questions.telling import Teller, explained, on_memory, told, unbounded
 from tests.run import examples as x
 
 QUESTION = VoidApprovals()
@@ -30,6 +30,7 @@ def desk(ledger: Ledger, clock: SetClock) -> Desk:
     return Desk(ledger, clock).open("r")
 
 
+@on_memory
 def test_what_held_is_not_told(desk: Desk) -> None:
     desk.ask("r")
     desk.answer("r")
@@ -38,6 +39,7 @@ def test_what_held_is_not_told(desk: Desk) -> None:
     assert told(desk.ledger, QUESTION) == []
 
 
+@on_memory
 def test_a_late_answer_is_told_with_all_that_is_known(desk: Desk) -> None:
     desk.ask("r", expires_at=START.replace(minute=2))
     desk.answer("r")
@@ -49,6 +51,7 @@ def test_a_late_answer_is_told_with_all_that_is_known(desk: Desk) -> None:
     ]
 
 
+@on_memory
 def test_an_answer_just_before_the_end_is_not_late(desk: Desk) -> None:
     desk.ask("r", expires_at=START.replace(minute=2, microsecond=1))
     desk.answer("r")
@@ -70,6 +73,7 @@ def test_answers_after_the_first_are_told_by_whether_they_agree(desk: Desk) -> N
     ]
 
 
+@on_memory
 def test_an_answer_to_what_nobody_asked_is_told(desk: Desk) -> None:
     desk.answer("r", id="never")
     desk.ask("r")
@@ -94,6 +98,7 @@ def test_a_request_that_nobody_answered_is_told_once_it_has_expired(desk: Desk, 
     assert told(desk.ledger, QUESTION, *WHY) == [(4, "ok", "late")]
 
 
+@on_memory
 def test_of_requests_under_one_id_the_last_one_waits(desk: Desk) -> None:
     desk.ask("r", expires_at=START.replace(minute=2))
     desk.ask("r", expires_at=START.replace(minute=3))
@@ -125,6 +130,7 @@ def test_an_act_on_an_approval_for_something_else_is_told_by_what_differs(desk: 
     ]
 
 
+@on_memory
 def test_an_act_on_no_approval_is_told(desk: Desk) -> None:
     """Before any answer, after a denial, past its end, and on an id that nobody asked under."""
     desk.ask("r", expires_at=START.replace(minute=4))
@@ -144,6 +150,7 @@ def test_an_act_on_no_approval_is_told(desk: Desk) -> None:
     ]
 
 
+@on_memory
 def test_what_was_not_asked_under_is_not_held_against_an_act(desk: Desk) -> None:
     desk.ask("r", runtime_digest=None, tool_schema=None)
     desk.answer("r")

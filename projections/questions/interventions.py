@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ledger.values.times import read_time
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
+from projections.questions.narrowing import beside_run
 
 _KEYS_AT_ONCE = 500
 
@@ -83,9 +84,8 @@ class _Intervention(NamedTuple):
 
 
 def _wanted(asked: Asked, table: str) -> str:
-    return asked.where(
-        run=f"{table}.run = :run", since=f"{table}.at >= :since", before=f"{table}.at < :before"
-    )
+    at = beside_run(asked, f"{table}.at")
+    return asked.where(run=f"{table}.run = :run", since=f"{at} >= :since", before=f"{at} < :before")
 
 
 # --- the life of a run -------------------------------------------------------------------------------
@@ -102,12 +102,13 @@ def _first_stop(run: str, before: str) -> str:
 
 
 def _lives(asked: Asked) -> Iterator[_Intervention]:
+    what = beside_run(asked, "s.what")
     found = asked.select(
         f"""
         SELECT f.run, f.position, f.at, f.what, f.by, e.actor, f.reason, f.cause, f.outcome, f.take_over,
             a.position, a.at
         FROM (SELECT s.*, {_first_stop("s.run", "s.position")} AS stopped FROM {{lives.steps}} AS s
-            WHERE s.what IN ('suspended', 'resumed', 'closed') AND {_wanted(asked, "s")}) AS f
+            WHERE {what} IN ('suspended', 'resumed', 'closed') AND {_wanted(asked, "s")}) AS f
         JOIN {{timeline.events}} AS e ON e.run = f.run AND e.position = f.position
         LEFT JOIN {{lives.steps}} AS a ON a.run = f.run AND a.position = f.stopped
         """,
@@ -143,12 +144,13 @@ def _done(
 
 
 def _restarts(asked: Asked) -> Iterator[_Intervention]:
+    what = beside_run(asked, "s.what")
     # What a successor was restarted at is the last position it knew of, a stop there included.
     found = asked.select(
         f"""
         SELECT f.run, f.position, f.at, 'restarted', NULL, f.by, e.actor, f.reason, a.run, a.position, a.at
         FROM (SELECT s.*, {_first_stop("s.other_run", "s.other_position + 1")} AS stopped
-            FROM {{lives.steps}} AS s WHERE s.what = 'restarted' AND {_wanted(asked, "s")}) AS f
+            FROM {{lives.steps}} AS s WHERE {what} = 'restarted' AND {_wanted(asked, "s")}) AS f
         JOIN {{timeline.events}} AS e ON e.run = f.run AND e.position = f.position
         LEFT JOIN {{lives.steps}} AS a ON a.run = f.other_run AND a.position = f.stopped
         """,
@@ -177,13 +179,15 @@ def _answers(asked: Asked) -> Iterator[_Intervention]:
 
 def _waived(asked: Asked) -> Iterator[_Intervention]:
     # Ends of obligations have no index by time; the timeline has one by name and time.
-    named = "1 = 1" if asked.given["run"] is not None else "e.name = 'obligation.waived'"
+    wanted = _wanted(asked, "w")
+    if asked.given["run"] is None:
+        wanted = f"e.name = 'obligation.waived' AND {_wanted(asked, 'e')}"
     found = asked.select(
         f"""
         SELECT w.run, w.position, e.at, 'waived', e.thing, w.by, e.actor, w.reason
         FROM {{obligations.ends}} AS w
         JOIN {{timeline.events}} AS e ON e.run = w.run AND e.position = w.position
-        WHERE w.what = 'waived' AND {named} AND {_wanted(asked, "e")}
+        WHERE w.what = 'waived' AND {wanted}
         """,
         **asked.given,
     )
@@ -191,12 +195,13 @@ def _waived(asked: Asked) -> Iterator[_Intervention]:
 
 
 def _settled(asked: Asked) -> Iterator[_Intervention]:
+    what = beside_run(asked, "s.what")
     found = asked.select(
         f"""
         SELECT s.run, s.position, s.at, 'overridden', e.thing, s.by, e.actor, s.evidence, s.key, s.gid
         FROM {{effects.steps}} AS s
         JOIN {{timeline.events}} AS e ON e.run = s.run AND e.position = s.position
-        WHERE s.what = 'reconciled' AND s.method = 'person' AND {_wanted(asked, "s")}
+        WHERE {what} = 'reconciled' AND s.method = 'person' AND {_wanted(asked, "s")}
         """,
         **asked.given,
     )

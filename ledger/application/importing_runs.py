@@ -1,0 +1,299 @@
+"""Reading runs out of a file that another ledger has exported, with every byte and hash as it was.
+
+The file is read twice. First everything in it is checked, and compared with what stands here; nothing is
+stored where anything is wrong. Then what is new is appended, some hundred records at a time and each time all
+or none, in the global order of the ledger it comes from; what was cut short goes on when it is repeated.
+Memory holds one such portion, and of each stream where it stands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import BinaryIO, NamedTuple
+
+from ledger.application.edge import Edge
+from ledger.application.export_format import VERSION, End, Entry, Header, Shelf, read_header, read_line
+from ledger.application.ledger import Ledger, edge_of
+from ledger.canonical import invalid
+from ledger.codec import columns, decode
+from ledger.record import ZERO_HASH, Record, Row, broken
+from ledger.run.sources import PREFIX
+from ledger.stores.base import Blob, BlobPlace, Restore, StreamRow
+from ledger.stores.contents import names_in
+
+__all__ = ["VERSION", "Differing", "Imported", "import_runs"]
+
+BATCH = 500
+"""Records that are stored together at most."""
+_BATCH_BYTES = 4 * 1024 * 1024
+"""Size of the records that are stored together, and of the contents that go with them."""
+_MOST_DIFFERING = 100
+
+
+class Differing(NamedTuple):
+    """A stream that has the same beginning here as in the file, and goes on differently."""
+
+    stream: str
+    position: int
+    """The first position that differs."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import came to."""
+
+    tenant: str
+    streams: int = 0
+    """Streams in the file."""
+    records: int = 0
+    """Records in the file."""
+    added: int = 0
+    """Records of them that were stored now; all others stood here already."""
+    contents: int = 0
+    """Contents that were stored with them."""
+    missing: int = 0
+    """Contents that records in the file name, and that its ledger did not have."""
+    differing: list[Differing] = field(default_factory=list)
+    """Why nothing was stored: streams that are another story here, the first hundred of them."""
+
+
+def import_runs(
+    ledger: Ledger, file: BinaryIO, *, progress: Callable[[int, int], None] | None = None
+) -> Imported:
+    """Store what a file holds and this ledger does not have yet; the same file again changes nothing.
+
+    Hashes cover the name of the tenant, so a file is for the tenant of that name only. A run of which this
+    ledger has the beginning is continued. Global positions are given anew, in the order of the file. Where a
+    stream goes on differently here nothing is stored, and the answer says where.
+
+    Args:
+        ledger: the ledger to add to.
+        file: the file, open for reading bytes, at its beginning; it can be read from any place.
+        progress: called with bytes done and bytes to do; each byte of the file counts twice.
+
+    Raises:
+        InvalidInput: this is no export, it was cut or changed, or it is of another tenant.
+        SchemaMismatch: the file, or a record in it, is of a newer format.
+        UnknownEventName: it holds an event that this program does not know.
+        ChainBroken, IntegrityError: a record, a chain or a content in it is not what was written.
+        PositionConflict: somebody appended to a run meanwhile: repeat it, to learn whether it still fits.
+        StoreError: the store is away or busy; repeat it, and it goes on.
+
+    All of these but the last two come before anything is stored.
+    """
+    edge = edge_of(ledger)
+    with closing(Shelf()) as shelf:
+        check = _Check(edge, file, shelf, progress)
+        found = check.run()
+        if not found.differing:
+            _Adding(edge, file, shelf, check.here, found, progress).run()
+    return found
+
+
+class _Lines:
+    """The lines of a file, with their places, counted and digested."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        file.seek(0, 2)
+        self.size = file.tell()
+        file.seek(0)
+        self.offset = self.number = 0
+        self.before = hashlib.sha256()
+        """Over every line before the one that was read last."""
+        self._last = b""
+
+    def next(self) -> bytes:
+        """Read a line; nothing at the end."""
+        self.before.update(self._last)
+        self.offset += len(self._last)
+        self._last = self._file.readline()
+        self.number += 1
+        return self._last
+
+
+class _Stands(NamedTuple):
+    position: int
+    hash: bytes
+
+
+_NOWHERE = _Stands(0, ZERO_HASH)
+
+
+class _Check:
+    """The first reading: nothing is stored."""
+
+    def __init__(
+        self, edge: Edge, file: BinaryIO, shelf: Shelf, progress: Callable[[int, int], None] | None
+    ) -> None:
+        self._edge = edge
+        self._lines = _Lines(file)
+        self._shelf = shelf
+        self._progress = progress
+        self._told: dict[str, _Stands] = {}
+        self._differing: dict[str, int] = {}
+        self.here: dict[str, int] = {}
+        """Where each stream of the file stands in this ledger."""
+
+    def run(self) -> Imported:
+        lines = self._lines
+        header = read_header(lines.next())
+        self._check_tenant(header)
+        found = Imported(self._edge.tenant)
+        page: list[Entry] = []
+        contents = 0
+        while True:
+            text = lines.next()
+            if not text:
+                raise invalid(f"line {lines.number}", "the file ends without its last line: it was cut")
+            one = read_line(text, lines.number)
+            if isinstance(one, End):
+                break
+            if isinstance(one, Blob):
+                contents += self._shelf.add(BlobPlace(one.digest, one.kind), lines.offset)
+                continue
+            self._follow(one)
+            page.append(one)
+            found.records += 1
+            if len(page) == BATCH:
+                self._compare(page)
+                page = []
+        self._compare(page)
+        found.streams = len(self._told)
+        found.missing = one.missing
+        self._check_end(
+            one, End(found.records, found.streams, contents, one.missing, lines.before.hexdigest())
+        )
+        found.differing = [Differing(*pair) for pair in sorted(self._differing.items())[:_MOST_DIFFERING]]
+        return found
+
+    def _check_tenant(self, header: Header) -> None:
+        if header.tenant != self._edge.tenant:
+            raise invalid(
+                "tenant",
+                f"the file holds runs of tenant {header.tenant!r}, and this ledger is open for "
+                f"{self._edge.tenant!r}; every hash covers that name, so it goes into a tenant that has it",
+            )
+
+    def _check_end(self, told: End, counted: End) -> None:
+        if self._lines.next():
+            raise invalid(f"line {self._lines.number}", "something follows the last line")
+        if told != counted:
+            raise invalid(
+                f"line {self._lines.number - 1}",
+                "the last line counts or digests other lines than are here: the file was cut or changed",
+            )
+
+    def _follow(self, entry: Entry) -> None:
+        """Check a record, and that it stands on the one before it."""
+        record = _decoded(self._edge, entry)
+        last = self._told.get(entry.stream, _NOWHERE)
+        if entry.position != last.position + 1:
+            raise broken(
+                entry.stream, last.position + 1, f"position {last.position + 1} is missing in the file"
+            )
+        if record.prev != last.hash:
+            raise broken(entry.stream, entry.position, "the record does not follow the one before it")
+        self._told[entry.stream] = _Stands(entry.position, entry.hash)
+
+    def _compare(self, page: Sequence[Entry]) -> None:
+        """Compare records with what stands in their places here."""
+        store, tenant = self._edge.store, self._edge.tenant
+        spans: dict[str, dict[int, bytes]] = {}
+        for entry in page:
+            if entry.stream not in self.here:
+                heads = store.heads(tenant, prefix=entry.stream, limit=1)
+                is_here = bool(heads) and heads[0].stream == entry.stream
+                self.here[entry.stream] = heads[0].position if is_here else 0
+            if entry.position <= self.here[entry.stream]:
+                spans.setdefault(entry.stream, {})[entry.position] = entry.hash
+        for stream, hashes in spans.items():
+            for row in store.read(tenant, stream, after=min(hashes) - 1, upto=max(hashes)):
+                if hashes.get(row.position) != row.hash:
+                    self._differing.setdefault(stream, row.position)
+                    break
+        if self._progress is not None:
+            self._progress(self._lines.offset, 2 * self._lines.size)
+
+
+class _Adding:
+    """The second reading: what is new is stored."""
+
+    def __init__(
+        self,
+        edge: Edge,
+        file: BinaryIO,
+        shelf: Shelf,
+        here: dict[str, int],
+        found: Imported,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self._edge = edge
+        self._file = file
+        self._shelf = shelf
+        self._here = here
+        self._found = found
+        self._progress = progress
+
+    def run(self) -> None:
+        for batch in self._batches():
+            self._store(batch)
+            self._found.added += len(batch)
+
+    def _batches(self) -> Iterator[list[StreamRow]]:
+        lines = _Lines(self._file)
+        lines.next()
+        batch: list[StreamRow] = []
+        size = 0
+        place = 0
+        while text := lines.next():
+            place = lines.offset + len(text)
+            one = read_line(text, lines.number)
+            if isinstance(one, Blob):
+                size += len(one.content)
+            if isinstance(one, Entry) and one.position > self._here[one.stream]:
+                batch.append(_row(self._edge, one))
+                size += len(one.record)
+            if len(batch) == BATCH or (batch and size > _BATCH_BYTES):
+                yield batch
+                self._file.seek(place)
+                batch, size = [], 0
+                self._tell(place, lines.size)
+        if batch:
+            yield batch
+        self._tell(lines.size, lines.size)
+
+    def _tell(self, place: int, size: int) -> None:
+        if self._progress is not None:
+            self._progress(size + place, 2 * size)
+
+    def _store(self, batch: Sequence[StreamRow]) -> None:
+        """Store records with the contents that they name and that are not here."""
+        store, tenant = self._edge.store, self._edge.tenant
+        names = dict.fromkeys(name for one in batch for name in names_in(one.row.record))
+        wanted = [(place, offset) for name in names for place, offset in self._shelf.find(name)]
+        there = {row.place for row in store.blob_rows(tenant, {place.digest for place, _ in wanted})}
+        blobs = [self._content(offset) for place, offset in wanted if place not in there]
+        store.restore(Restore(tenant, tuple(batch), tuple(blobs)))
+        self._found.contents += len(blobs)
+
+    def _content(self, offset: int) -> Blob:
+        self._file.seek(offset)
+        one = read_line(self._file.readline(), 0)
+        if not isinstance(one, Blob):
+            raise invalid("file", "it was changed while it was read")
+        return one
+
+
+def _row(edge: Edge, entry: Entry) -> StreamRow:
+    record = _decoded(edge, entry)
+    key, act, claim = columns(record.event, entry.stream)
+    row = Row(entry.position, record.id, entry.hash, key, act, claim, entry.record)
+    return StreamRow(entry.stream, record.prev, row, entry.stream.startswith(PREFIX))
+
+
+def _decoded(edge: Edge, entry: Entry) -> Record:
+    return decode(entry.record, entry.hash, run=entry.stream, position=entry.position, tenant=edge.tenant)

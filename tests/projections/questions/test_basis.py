@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from ledger import Step, open_ledger
+from ledger import Recovery, Step, open_ledger
 from ledger.errors import EffectNotFound, InvalidInput
+from ledger.events import (
+    AssumptionMade,
+    EffectFailed,
+    EffectIntended,
+    EffectStarted,
+    EffectSucceeded,
+    RunOpened,
+)
+from ledger.values import ErrorSaid
 from tests.projections.questions.telling import explained, scans, told
-from tests.projections.questions.trip import KIM, STORES, Trip, minute, trip_on, written
+from tests.projections.questions.trip import AGENT, KIM, STORES, Trip, minute, trip_on, written
 
 ASKED = "basis-of-decision"
 DATES, FREE, ROOMS, BOOK = "assumption:dates", "assumption:free", "observation:rooms", "plan:book"
@@ -197,3 +206,29 @@ def test_an_observation_seen_at_the_same_time_takes_the_place_of_the_one_before(
         run.invalidate("k", reason="old")  # 6
         found = told(ledger, ASKED, "position", "on_position", "refuted_position", run="run")
     assert found == [(3, 2, None), (5, 4, 6)]
+
+
+def test_an_attempt_ran_where_it_began_or_where_the_ledger_was_not_there_where_something_came_of_it() -> None:
+    def intended(key: str) -> EffectIntended:
+        return EffectIntended(
+            act=key, args="{}", key=key, key_scheme="v1", recovery=Recovery.IDEMPOTENT,
+            rests_on=("assumption:a",), tool="pay",
+        )  # fmt: skip
+
+    first, foreign, failed = ("a" * 64, "b" * 64, "c" * 64)
+    error = ErrorSaid(message="no", type="No")
+    events = [
+        RunOpened(goal="go"),
+        AssumptionMade(id="a", text="so"),  # 2
+        intended(first),  # 3: never begun
+        intended(first),  # 4
+        EffectStarted(attempt=1, key=first, lease_until=minute(1), root="run", worker="w"),  # 5
+        intended(foreign),  # 6
+        EffectSucceeded(attempt=1, key=foreign),  # 7
+        intended(failed),  # 8
+        EffectFailed(attempt=1, error=error, key=failed),  # 9
+    ]
+    with open_ledger(":memory:") as ledger:
+        ledger.import_events("run", events, expected=0, actor=AGENT)
+        found = told(ledger, ASKED, "position", "ran_position", "effects_after", run="run")
+    assert found == [(3, None, 2), (4, 5, 2), (6, 7, 2), (8, None, 2)]

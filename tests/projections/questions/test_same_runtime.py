@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ledger import Ledger
+from ledger.application.edge import Edge
 from ledger.errors import InvalidInput
 from tests.projections.questions.telling import explained, scans, told
-from tests.projections.questions.trip import STORES, Trip, minute, trip_on, written
+from tests.projections.questions.trip import AGENT, STORES, Trip, minute, trip_on, written
 
 ASKED = "same-runtime"
 
@@ -74,6 +76,12 @@ def test_a_period_and_a_moment_bound_it(trip: Trip) -> None:
 def test_one_thing_is_asked_about(trip: Trip, given: dict[str, str]) -> None:
     with pytest.raises(InvalidInput):
         told(trip.ledger, ASKED, **given)
+
+
+def test_another_tenant_is_told_nothing(trip: Trip) -> None:
+    edge = Edge(trip.ledger.store, "other", AGENT, lambda: minute(30), pause=lambda attempt: None)
+    assert told(Ledger(edge), ASKED, model="m-1") == []
+    assert told(Ledger(edge), ASKED, source="policy:travel", revision="1") == []
 
 
 def test_only_rows_of_it_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from projections.questions.base import RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.narrowing import wrapped
 
 
 class ChangedSinceReview(Question):
@@ -84,7 +85,7 @@ _NONE = _Last(0, "", "", 0, "")
 
 
 def _last(asked: Asked) -> _Last | None:
-    wanted = asked.where(by="r.by = :by", meaning="r.meaning = :meaning")
+    wanted = asked.where(by=f"{wrapped('r.by')} = :by", meaning=f"{wrapped('r.meaning')} = :meaning")
     found = asked.select(
         f"""
         SELECT r.position, r.by, r.meaning, r.head, r.head_hash

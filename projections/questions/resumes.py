@@ -8,6 +8,7 @@ from typing import Any
 
 from ledger.canonical import canonical_text
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.narrowing import beside_run
 
 
 class Resumes(Question):
@@ -50,21 +51,22 @@ class Resumes(Question):
         wanted = asked.where(
             run="s.run = :run",
             verdict="s.verdict = :verdict",
-            since="s.at >= :since",
-            before="s.at < :before",
+            since=f"{beside_run(asked, 's.at')} >= :since",
+            before=f"{beside_run(asked, 's.at')} < :before",
         )
+        what = beside_run(asked, "s.what")
         found = asked.select(
             f"""
             SELECT s.run, s.position, s.at, s.verdict, s.incarnation, s.gap_seconds, s.take_over,
                 e.actor, e.session
             FROM {{lives.steps}} AS s
             JOIN {{timeline.events}} AS e ON e.run = s.run AND e.position = s.position
-            WHERE s.what IN ('resumed', 'resume_refused') AND {wanted}
+            WHERE {what} IN ('resumed', 'resume_refused') AND {wanted}
             ORDER BY s.at, s.run, s.position
             """,
             **asked.given,
         )
-        reasons = _reasons(asked, wanted)
+        reasons = _reasons(asked, f"{what} = 'resume_refused' AND {wanted}")
         return [_row(row, reasons.get((row[0], row[1]), [])) for row in found]
 
 
@@ -83,7 +85,7 @@ def _reasons(asked: Asked, wanted: str) -> Mapping[tuple[str, int], list[Mapping
         SELECT s.run, s.position, r.kind, r.what, r.cleared_by, r.ref_position, r.since, r.who
         FROM {{lives.steps}} AS s
         JOIN {{lives.reasons}} AS r ON r.run = s.run AND r.position = s.position
-        WHERE s.what = 'resume_refused' AND {wanted}
+        WHERE {wanted}
         ORDER BY s.run, s.position, r.n
         """,
         **asked.given,

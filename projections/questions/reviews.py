@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.narrowing import beside_run
 
 
 class ReviewsOfRuns(Question):
@@ -37,9 +38,9 @@ class ReviewsOfRuns(Question):
     def rows(self, asked: Asked) -> Iterable[Row]:
         wanted = asked.where(
             run="r.run = :run",
-            meaning="r.meaning = :meaning",
-            since="r.at >= :since",
-            before="r.at < :before",
+            meaning=f"{beside_run(asked, 'r.meaning')} = :meaning",
+            since=f"{beside_run(asked, 'r.at')} >= :since",
+            before=f"{beside_run(asked, 'r.at')} < :before",
         )
         # Along a run times never fall; by its positions it is looked up.
         order = "r.at, r.run, r.position" if asked.given["run"] is None else "r.position"

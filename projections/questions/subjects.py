@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from projections.questions.base import PERIOD, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.narrowing import wrapped
 
 
 class AboutSubject(Question):
@@ -40,7 +41,7 @@ class AboutSubject(Question):
     uses = ("timeline",)
 
     def rows(self, asked: Asked) -> Iterable[Row]:
-        period = asked.where(since="r.at >= :since", before="r.at < :before")
+        period = asked.where(since=f"{wrapped('r.at')} >= :since", before=f"{wrapped('r.at')} < :before")
         # What names a subject may begin a thing, as an effect or an obligation; what became of that names the
         # thing only. The key of an effect means the same act in every run. CROSS keeps SQLite from beginning
         # with all events.

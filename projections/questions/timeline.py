@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from projections.questions.base import PERIOD, RUN, AnswerColumn, Asked, Question, Row
+from projections.questions.narrowing import wrapped
 
 
 class TimelineOfRun(Question):
@@ -31,7 +32,7 @@ class TimelineOfRun(Question):
     uses = ("timeline",)
 
     def rows(self, asked: Asked) -> Iterable[Row]:
-        period = asked.where(since="e.at >= :since", before="e.at < :before")
+        period = asked.where(since=f"{wrapped('e.at')} >= :since", before=f"{wrapped('e.at')} < :before")
         found = asked.select(
             f"""
             SELECT e.position, e.at, e.name, e.thing, e.by, e.actor, e.hash

@@ -12,7 +12,7 @@ from ledger.errors import RunNotFound
 from ledger.events import EffectIntended, EffectSucceeded, Parent, RunOpened
 from ledger.values import Recovery
 from tests.projections.conftest import OpenLedger, SetClock
-from tests.projections.questions.telling import answered, explained, scans, told, written
+from tests.projections.questions.telling import answered, explained, scans, told, unbounded, written
 
 AGENT, KIM = Actor("agent:desk"), Actor("human:kim")
 START = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
@@ -136,3 +136,5 @@ def test_what_is_asked_about_is_looked_up(
     # What is found is put together in tables of its own, which are read whole.
     assert [plan for plan in scans(plans) if "projection_" in plan or "tenant" in plan] == []
     assert any("SEARCH" in plan for plan in plans)
+    if "run" in given:
+        assert unbounded(plans) == []

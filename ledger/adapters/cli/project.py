@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated, Any
 
 import typer
 
+from ledger.adapters.cli import project_builds
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
-
-if TYPE_CHECKING:
-    from threading import Event
-
-    from ledger.adapters.cli.screen import Screen
-    from projections.runner import Progress
-    from projections.standing import Standing
+from ledger.adapters.cli.project_options import NamesArgument, NeededNames, ParkOption, told_to_end
 
 ABOUT = """Keep read models: tables made from the events.
 
@@ -42,11 +35,12 @@ by until it ends, or is not heard of for 30 seconds. Rows and the place they sta
 so nothing is missing or doubled whenever one ends.
 
 An event that cannot be handled stops its projection at that place, and the others go on. Mend what is wrong
-and run it again: it goes on there.
+and run it again: it goes on there. With --park only its run is set aside, with all that follows in it:
+answers name it, and `project resume` handles it after the fix.
 
 \b
-Exit codes: 0 ended by --until-current or SIGTERM, 1 a projection is stopped,
-3 could not run, 130 ended by Ctrl-C.
+Exit codes: 0 ended by --until-current or SIGTERM, 1 a projection is stopped or has
+set something aside, 3 could not run, 130 ended by Ctrl-C.
 Examples:
   intent-ledger project run
   intent-ledger project run runs --until-current
@@ -67,16 +61,18 @@ Examples:
 HELP_CREATE = """Make the tables of projections, for logins that may not.
 
 Whoever may migrate a ledger on PostgreSQL may do this; where it has roles, its readers then may read these
-tables, and its writers change them. Tables that are there stay as they are.
+tables, and its writers change them. Tables that are there stay as they are. Each has a second one, in which
+a projection is made anew.
 
 \b
 Example:
   intent-ledger project create --ledger postgresql://admin@db/ledger
 """
 
-HELP_RESUME = """Let stopped projections try again, where a program that runs them goes on running.
+HELP_RESUME = """Let projections try again what they could not handle, where a program runs them.
 
-`project run` tries in any case when it begins.
+One that is stopped is tried by `project run` in any case when it begins. Runs that were set aside are handled
+from the event where they were, in order, and nothing of them is lost.
 
 \b
 Example:
@@ -85,18 +81,14 @@ Example:
 
 HELP_FORGET = """Delete what projections keep of this tenant, so that they begin anew.
 
-No event is touched. Until the projection has run again its tables are empty for this tenant.
+No event is touched. Until the projection has run again its tables are empty for this tenant; `project
+rebuild` makes it anew without that gap.
 
 \b
 Example:
   intent-ledger project forget runs
   intent-ledger project run runs --until-current
 """
-
-NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all without.", show_default=False)
-]
-NeededNames = Annotated[list[str], typer.Argument(metavar="NAME...", help="Which.", show_default=False)]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -108,6 +100,7 @@ def add_to(app: typer.Typer) -> None:
     group.command("create", help=HELP_CREATE)(create)
     group.command("resume", help=HELP_RESUME)(resume)
     group.command("forget", help=HELP_FORGET)(forget)
+    project_builds.add_to(group)
     app.add_typer(group, name="project")
 
 
@@ -125,6 +118,7 @@ def run(
     page: Annotated[
         int, typer.Option("--page", metavar="N", min=1, max=100_000, help="Most events at once.")
     ] = 500,
+    park: ParkOption = False,
     ledger: LedgerOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
@@ -132,7 +126,9 @@ def run(
     """Run projections."""
     from threading import Event
 
+    from ledger.adapters.cli.catching_up import bar
     from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.project_view import facts, is_bad_news, show
     from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
     from projections.errors import ProjectionStopped
@@ -143,17 +139,17 @@ def run(
     wanted = named(names or [])
     stop = Event()
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
-        runner = Runner(opened, wanted, page=page)
+        runner = Runner(opened, wanted, page=page, park=park)
         # What stopped one is shown with how all of them stand.
-        with suppress(ProjectionStopped), _told_to_end(stop), _bar(screen) as progress:
+        with suppress(ProjectionStopped), told_to_end(stop), bar(screen) as progress:
             runner.run(until_current=until_current, stop=stop, progress=progress)
         chosen = {(one.model.projection, one.model.version) for one in wanted}
         found = [one for one in standings(opened, wanted) if (one.projection, one.version) in chosen]
     if as_json:
-        screen.document({"projections": list(map(_facts, found))})
+        screen.document({"projections": list(map(facts, found))})
     else:
-        _show(screen, found)
-    if any(one.state == "stopped" for one in found):
+        show(screen, found)
+    if is_bad_news(found):
         raise typer.Exit(Exit.BAD_NEWS)
 
 
@@ -165,6 +161,7 @@ def status(
 ) -> None:
     """Show how projections stand."""
     from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.project_view import facts, is_bad_news, show
     from ledger.adapters.cli.screen import Screen
     from projections.built_in import BUILT_IN
     from projections.standing import status as standings
@@ -173,10 +170,10 @@ def status(
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
         found = standings(opened, BUILT_IN.values())
     if as_json:
-        screen.document({"projections": list(map(_facts, found))})
+        screen.document({"projections": list(map(facts, found))})
     else:
-        _show(screen, found)
-    if any(one.state in {"stopped", "ahead"} for one in found):
+        show(screen, found)
+    if is_bad_news(found):
         raise typer.Exit(Exit.BAD_NEWS)
 
 
@@ -197,8 +194,11 @@ def create(
     with open_for_reading(settings_of(context, url=ledger)) as opened:
         models = opened.store.read_models()
         for one in wanted:
-            if len(models.columns(one.model)) < len(one.model.tables):
-                models.create(one.model)
+            both = [one.model._replace(slot=slot) for slot in (0, 1)]
+            missing = [model for model in both if len(models.columns(model)) < len(model.tables)]
+            for model in missing:
+                models.create(model)
+            if missing:
                 made.append(one.name)
     if as_json:
         screen.document({"created": made})
@@ -254,100 +254,3 @@ def _each(
         screen.document({done: [one.name for one in wanted]})
     else:
         screen.line(f"{done}: {', '.join(one.name for one in wanted)}")
-
-
-@contextmanager
-def _told_to_end(stop: Event) -> Iterator[None]:
-    """Let SIGTERM end the run as it should be ended: with what was handled stored, and the lease returned."""
-    before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _bar(screen: Screen) -> Iterator[Callable[[Progress], None] | None]:
-    """Show how far they are, where somebody watches."""
-    if screen.as_json or not screen.is_watched:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("events"))
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def told(now: Progress) -> None:
-            if now.projection not in tasks:
-                tasks[now.projection] = bar.add_task(now.projection, total=None)
-            bar.update(tasks[now.projection], completed=now.events, total=now.known)
-
-        yield told
-
-
-def _facts(one: Standing) -> dict[str, Any]:
-    from ledger.values.times import write_time
-
-    facts: dict[str, Any] = {
-        "projection": one.projection,
-        "version": one.version,
-        "state": one.state,
-        "position": str(one.position),
-        "events": one.events,
-        "at": None if one.at is None else write_time(one.at),
-        "lag": {"events": one.lag_events, "seconds": round(one.lag_seconds, 3)},
-        "holder": one.holder,
-        "held_until": None if one.held_until is None else write_time(one.held_until),
-        "updated_at": None if one.updated_at is None else write_time(one.updated_at),
-    }
-    if one.stopped is not None:
-        facts["stopped"] = {
-            "global_position": str(one.stopped.gid),
-            "run": one.stopped.run,
-            "position": one.stopped.position,
-            "error": one.stopped.error,
-        }
-    return facts
-
-
-def _show(screen: Screen, found: list[Standing]) -> None:
-    from ledger.adapters.cli.screen import Column
-    from ledger.adapters.cli.visible import one_line
-    from ledger.adapters.cli.words import counted, quoted
-
-    if screen.narrow:
-        for one in found:
-            screen.entry(_name(one), style="bold")
-            handled = counted(one.events, "event")
-            screen.entry(f"{one.state}, {handled}, waiting: {_waiting(one)}", indent=2, hang=2)
-    else:
-        columns = [Column("PROJECTION"), Column("STATE"), Column("EVENTS", right=True), Column("WAITING")]
-        rows = [(_name(one), one.state, f"{one.events:,}", _waiting(one)) for one in found]
-        screen.table(columns, rows)
-    for one in found:
-        if one.stopped is not None:
-            place = f"{quoted(one.stopped.run)} position {one.stopped.position}"
-            what = f"{one.projection} stopped before {place}: {one_line(one.stopped.error, most=400)}"
-            screen.entry(f"{what}; mend it, then: intent-ledger project run {one.projection}", hang=2)
-        elif one.state == "ahead":
-            name = one.projection
-            screen.entry(
-                f"{name} has handled an event that is not in this ledger: "
-                f"intent-ledger project forget {name}, then: intent-ledger project run {name}",
-                hang=2,
-            )
-
-
-def _name(one: Standing) -> str:
-    return f"{one.projection} v{one.version}"
-
-
-def _waiting(one: Standing) -> str:
-    from ledger.adapters.cli.spans import span_words
-
-    if not one.lag_events:
-        return "-"
-    return f"{one.lag_events:,} for {span_words(timedelta(seconds=one.lag_seconds))}"

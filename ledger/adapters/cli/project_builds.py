@@ -1,0 +1,199 @@
+"""`project rebuild`, `serve` and `drop`: builds of a projection side by side, one of which is read."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ledger.adapters.cli.exits import Exit
+from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.project_options import NamesArgument, NeededNames, ParkOption, told_to_end
+
+if TYPE_CHECKING:
+    from ledger.adapters.settings import Settings
+    from ledger.application.ledger import Ledger
+
+HELP_REBUILD = """Make projections anew beside those that are read; all, or those that are named.
+
+What is read goes on being kept up to date by `project run`, and answers questions, until the new one has
+caught up and takes its place in one transaction. So it is also after a restore, and for a newer version.
+Interrupted it goes on where it was; of two at once one works. `project serve --previous` goes back.
+
+\b
+Exit codes: 0 they are read, 1 an event cannot be handled or something is set aside,
+3 could not, 130 ended by Ctrl-C.
+Examples:
+  intent-ledger project rebuild
+  intent-ledger project rebuild runs --workers 4
+"""
+
+HELP_SERVE = """Read again what was read before a projection was made anew.
+
+It is done in one transaction, and takes back nothing else: `project run` lets it catch up. The same command
+goes forward again.
+
+\b
+Example:
+  intent-ledger project serve runs --previous
+"""
+
+HELP_DROP = """Delete builds of projections that are neither read nor to be.
+
+No event is touched, and what is read stays. There is no way back to what was dropped.
+
+\b
+Example:
+  intent-ledger project drop runs
+"""
+
+_FEW = 20_000
+"""Up to so many events the start of worker processes takes longer than they save."""
+
+
+def add_to(group: typer.Typer) -> None:
+    """Put the commands under `project`."""
+    group.command("rebuild", help=HELP_REBUILD)(rebuild)
+    group.command("serve", help=HELP_SERVE)(serve)
+    group.command("drop", help=HELP_DROP)(drop)
+
+
+def rebuild(
+    context: typer.Context,
+    names: NamesArgument = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew what was interrupted.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            metavar="N",
+            min=1,
+            max=256,
+            help="Processes that handle events; without it as many as there are cores.",
+            show_default=False,
+        ),
+    ] = None,
+    page: Annotated[
+        int, typer.Option("--page", metavar="N", min=1, max=100_000, help="Most events at once.")
+    ] = 2_000,
+    park: ParkOption = False,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make projections anew."""
+    from threading import Event
+
+    from ledger.adapters.cli.catching_up import bar
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.project_view import facts, is_bad_news, show
+    from ledger.adapters.cli.screen import Screen
+    from projections.built_in import named
+    from projections.errors import ProjectionStopped
+    from projections.rebuilding import rebuild as make_anew
+    from projections.standing import status as standings
+
+    screen = Screen(as_json=as_json)
+    wanted = named(names or [])
+    settings = settings_of(context, url=ledger, tenant=tenant)
+    stop = Event()
+    with open_for_reading(settings) as opened:
+        # What stopped one is shown with how all of them stand.
+        with suppress(ProjectionStopped), told_to_end(stop), bar(screen) as progress:
+            make_anew(
+                opened,
+                wanted,
+                fresh=fresh,
+                workers=_cores(opened) if workers is None else workers,
+                url=_url(settings),
+                page=page,
+                park=park,
+                stop=stop,
+                progress=progress,
+            )
+        chosen = {one.name for one in wanted}
+        found = [one for one in standings(opened, wanted) if one.projection in chosen]
+    if as_json:
+        screen.document({"projections": list(map(facts, found))})
+    else:
+        show(screen, found)
+    if is_bad_news(found):
+        raise typer.Exit(Exit.BAD_NEWS)
+
+
+def serve(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which.", show_default=False)],
+    previous: Annotated[bool, typer.Option("--previous", help="What was read before.")] = False,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Read again what was read before."""
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from projections.built_in import named
+    from projections.rebuilding import serve_previous
+
+    if not previous:
+        raise typer.BadParameter("say what is to be read: --previous")
+    screen = Screen(as_json=as_json)
+    (wanted,) = named([name])
+    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+        build = serve_previous(opened, wanted)
+    if as_json:
+        screen.document({"projection": name, "version": build.version, "slot": build.slot})
+    else:
+        screen.line(f"{name} is read from {build}")
+
+
+def drop(
+    context: typer.Context,
+    names: NeededNames,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete builds that are not read."""
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from projections.built_in import named
+    from projections.rebuilding import drop as drop_builds
+
+    screen = Screen(as_json=as_json)
+    wanted = named(names)
+    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+        dropped = [(one.name, build) for one in wanted for build in drop_builds(opened, one)]
+    if as_json:
+        screen.document(
+            {
+                "dropped": [
+                    {"projection": name, "version": build.version, "slot": build.slot}
+                    for name, build in dropped
+                ]
+            }
+        )
+        return
+    for name, build in dropped:
+        screen.line(f"dropped: {name} {build}")
+    if not dropped:
+        screen.line("there is nothing that is not read")
+
+
+def _cores(opened: Ledger) -> int:
+    """Choose how many processes handle the events of a tenant."""
+    from ledger.application.ledger import edge_of
+
+    edge = edge_of(opened)
+    if edge.store.read_models().behind(edge.tenant, 0).events <= _FEW:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _url(settings: Settings) -> str:
+    """Return where worker processes find the ledger."""
+    from ledger.adapters.cli.opening import names_server, path_of
+
+    return settings.url if names_server(settings) else str(path_of(settings))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
@@ -43,21 +43,30 @@ class EffectPage(NamedTuple):
     """Position after which the next page begins; None where this is the last."""
 
 
-def list_unsettled(ledger: Ledger, run: str | None = None, *, unknown: bool = False) -> Unsettleds:
+def list_unsettled(
+    ledger: Ledger,
+    run: str | None = None,
+    *,
+    unknown: bool = False,
+    among: Iterable[str] | None = None,
+) -> Unsettleds:
     """List what is unsettled as `Ledger.effects` does, and go on behind a run that cannot be read.
+
+    Of all runs only those of `among` are read, where that is given.
 
     Raises:
         RunNotFound: no such run.
         ChainBroken, UndecodableRecord, UnknownEventName: the one run that was asked for cannot be read.
     """
-    try:
-        return Unsettleds(ledger.effects(run, unknown=unknown))
-    except UNREADABLE:
-        if run is not None:
-            raise
+    if run is not None or among is None:
+        try:
+            return Unsettleds(ledger.effects(run, unknown=unknown))
+        except UNREADABLE:
+            if run is not None:
+                raise
     found: list[Unsettled] = []
     unread: list[Unread] = []
-    for one in _one_by_one(ledger):
+    for one in _one_by_one(ledger) if among is None else (_unsettled(ledger, name) for name in among):
         if isinstance(one, Unread):
             unread.append(one)
         else:
@@ -71,18 +80,21 @@ def _one_by_one(ledger: Ledger) -> Iterator[list[Unsettled] | Unread]:
         page, unread = list_runs(ledger, after=after, limit=_AT_ONCE)
         yield from unread
         for run in page.runs:
-            if not run.unsettled:
-                continue
-            try:
-                contract = ledger.contract(run.run)
-                # What a successor inherited is listed with it.
-                if contract.closed is None or contract.closed.successor is None:
-                    yield list(unsettled(edge_of(ledger), contract))
-            except UNREADABLE as error:
-                yield Unread(run.run, error)
+            if run.unsettled:
+                yield _unsettled(ledger, run.run)
         if page.next is None:
             return
         after = page.next
+
+
+def _unsettled(ledger: Ledger, run: str) -> list[Unsettled] | Unread:
+    try:
+        contract = ledger.contract(run)
+        # What a successor inherited is listed with it.
+        is_last = contract.closed is None or contract.closed.successor is None
+        return list(unsettled(edge_of(ledger), contract)) if is_last else []
+    except UNREADABLE as error:
+        return Unread(run, error)
 
 
 def list_all(ledger: Ledger, run: str, *, after: int = 0, limit: int = 100) -> EffectPage:

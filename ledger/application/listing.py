@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ledger.application.ledger import Ledger
@@ -42,22 +42,30 @@ class Listing(NamedTuple):
     unread: tuple[Unread, ...] = ()
 
 
-def list_runs(ledger: Ledger, **fields: Any) -> Listing:
+def list_runs(ledger: Ledger, *, among: Sequence[str] | None = None, **fields: Any) -> Listing:
     """List runs as `Ledger.runs` does, and go on behind one that cannot be read.
 
     Of such a run nothing is known but its id, so that it is named whatever else was asked for; it counts as
     one of the page.
 
+    Args:
+        ledger: the tenant's.
+        among: only these runs are read, by id in byte order; None: all that there are.
+        fields: of `RunQuery`.
+
     Raises:
         InvalidInput: a field is unknown or malformed.
     """
+    if among is not None:
+        return _one_by_one(ledger, RunQuery(**fields), among)
     try:
         return Listing(ledger.runs(**fields))
     except UNREADABLE:
-        return _one_by_one(ledger, RunQuery(**fields))
+        query = RunQuery(**fields)
+        return _one_by_one(ledger, query, _names(ledger, query))
 
 
-def list_all_runs(ledger: Ledger, **fields: Any) -> Listing:
+def list_all_runs(ledger: Ledger, *, among: Sequence[str] | None = None, **fields: Any) -> Listing:
     """List all runs that match, not a page of them, as `list_runs` does.
 
     Raises:
@@ -67,7 +75,7 @@ def list_all_runs(ledger: Ledger, **fields: Any) -> Listing:
     unread: list[Unread] = []
     after = fields.pop("after", None)
     while True:
-        page, faults = list_runs(ledger, **fields, after=after, limit=_MOST)
+        page, faults = list_runs(ledger, among=among, **fields, after=after, limit=_MOST)
         found += page.runs
         unread += faults
         if page.next is None:
@@ -75,11 +83,13 @@ def list_all_runs(ledger: Ledger, **fields: Any) -> Listing:
         after = page.next
 
 
-def _one_by_one(ledger: Ledger, query: RunQuery) -> Listing:
+def _one_by_one(ledger: Ledger, query: RunQuery, names: Iterable[str]) -> Listing:
     found: list[RunSummary] = []
     unread: list[Unread] = []
     last: str | None = None
-    for name in _names(ledger, query):
+    for name in names:
+        if name <= (query.after or "") or not name.startswith(query.prefix):
+            continue
         one = _read(ledger, name, query)
         if one is None:
             continue

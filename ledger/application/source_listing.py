@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from ledger.application.ledger import Ledger
@@ -101,8 +101,12 @@ def find_source(ledger: Ledger, source: str) -> SourceState:
     return state
 
 
-def affected(ledger: Ledger, source: str, id: str | None = None) -> Affected:
-    """List who relies on a source, or on one constraint of it. It reads the contract of every run.
+def affected(
+    ledger: Ledger, source: str, id: str | None = None, *, among: Iterable[str] | None = None
+) -> Affected:
+    """List who relies on a source, or on one constraint of it.
+
+    It reads the contract of every run, or of those of `among`.
 
     Raises:
         NotFound: nothing was ever published there, and no run has anything from it.
@@ -111,7 +115,7 @@ def affected(ledger: Ledger, source: str, id: str | None = None) -> Affected:
     state = ledger.source(source).state
     found: list[Reliance] = []
     unread: list[Unread] = []
-    for one in _contracts(ledger):
+    for one in _contracts(ledger, among):
         if isinstance(one, Unread):
             unread.append(one)
         else:
@@ -150,16 +154,18 @@ def _standing(constraint: Constraint, item: Item | None, gone: Gone | None) -> S
     return "unchanged" if (item.text, item.rule) == (constraint.text, constraint.rule) else "reworded"
 
 
-def _contracts(ledger: Ledger) -> Iterator[Contract | Unread]:
+def _contracts(ledger: Ledger, among: Iterable[str] | None = None) -> Iterator[Contract | Unread]:
+    for name in _names(ledger) if among is None else among:
+        try:
+            yield ledger.contract(name)
+        except RunNotFound:
+            continue
+        except NOT_READ as error:
+            yield Unread(name, error)
+
+
+def _names(ledger: Ledger) -> Iterator[str]:
     after = ""
     while heads := ledger.store.heads(ledger.tenant, after=after, prefix="", limit=_NAMES):
-        for head in heads:
-            if head.stream.startswith("$"):
-                continue
-            try:
-                yield ledger.contract(head.stream)
-            except RunNotFound:
-                continue
-            except NOT_READ as error:
-                yield Unread(head.stream, error)
+        yield from (head.stream for head in heads if not head.stream.startswith("$"))
         after = heads[-1].stream

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.options import JsonOption, KeptOption, LedgerOption, TenantOption
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from ledger.adapters.cli.screen import Screen
+    from ledger.application.ledger import Ledger
     from ledger.application.listing import Unread
     from ledger.application.settling import Unsettled
+    from projections.views import Listed, View
 
 HELP = """List acts on the outside whose outcome is open.
 
@@ -25,6 +27,9 @@ that a worker holds its lease; once that has ended nobody knows whether it happe
 
 --all lists what RUN has settled, too, where it was intended first, a page at a time; the next page begins
 --after the position that this one names (with --json: `next`).
+
+Without RUN every run is read. With --kept the read model `runs` is kept instead, and first catches up with
+all that is stored; then only runs with open acts are read. Another that was altered since is not named then.
 
 At a terminal a key is cut to what tells it apart; `effect`, `settle` take that, too. A run that cannot be
 read is named and the others are listed; the exit code is then 1, or 3 where it is newer than this program.
@@ -65,6 +70,7 @@ def effects(
             show_default=False,
         ),
     ] = None,
+    kept: KeptOption = False,
     ledger: LedgerOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
@@ -72,27 +78,36 @@ def effects(
     """List effects."""
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.view_rows import show_as_of
     from ledger.application.effect_listing import lease_now, list_all, list_unsettled
 
     if everything and (run is None or unknown):
         raise typer.BadParameter("--all lists every effect of one run: name it, without --unknown")
     if not everything and (after is not None or limit is not None):
         raise typer.BadParameter("--after and --limit go with --all")
+    if kept and run is not None:
+        raise typer.BadParameter("--kept finds runs: name none")
     screen = Screen(as_json=as_json)
     found: Sequence[Unsettled]
     following: int | None = None
     unread: Sequence[Unread] = ()
+    view: View[Listed] | None = None
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
         if everything:
             assert run is not None
             found, following = list_all(opened, run, after=after or 0, limit=limit or 100)
         else:
-            found, unread = list_unsettled(opened, run, unknown=unknown)
+            view = _kept(opened, screen) if kept else None
+            among = None if view is None else [one.run for one in view.rows]
+            found, unread = list_unsettled(opened, run, unknown=unknown, among=among)
         now = lease_now(opened)
     if as_json:
-        screen.document(_document(found, now, unread, following))
+        document = _document(found, now, unread, following)
+        screen.document(document if view is None else {**document, "as_of": str(view.as_of)})
     else:
         _show(screen, found, now, unread)
+        if view is not None:
+            show_as_of(screen, view)
         if following is not None:
             more = f"intent-ledger effects {shlex.quote(str(run))} --all --after {following}"
             screen.note(f"more: {more}" + ("" if limit is None else f" --limit {limit}"))
@@ -100,6 +115,15 @@ def effects(
         from ledger.adapters.cli.runs import exit_of
 
         raise typer.Exit(exit_of(unread))
+
+
+def _kept(opened: Ledger, screen: Screen) -> View[Listed]:
+    """Find the runs with open acts by the read model."""
+    from ledger.adapters.cli.catching_up import bar
+    from projections import views
+
+    with bar(screen) as progress:
+        return views.runs(opened, unsettled=True, progress=progress)
 
 
 def _document(

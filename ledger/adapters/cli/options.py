@@ -48,6 +48,9 @@ RunOption = Annotated[
     str | None,
     typer.Option("--run", metavar="RUN", help="Only effects of this run.", show_default=False),
 ]
+KeptOption = Annotated[
+    bool, typer.Option("--kept", help="Find them by the read model `runs`, and read only those.")
+]
 KeyArgument = Annotated[
     str,
     typer.Argument(metavar="KEY", help="Its key, or at least the first 8 digits.", show_default=False),

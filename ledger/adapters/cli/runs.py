@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.options import JsonOption, KeptOption, LedgerOption, TenantOption
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ledger.application.ledger import Ledger
     from ledger.application.listing import Listing, Unread
     from ledger.application.query import Page
+    from projections.views import Listed, View
 
 HELP = """List runs: their status, what they owe, their goal.
 
@@ -31,12 +32,16 @@ them with their ways out); --quiet-for what is open and of whose program nothing
 when it died. Both come oldest first, at most --limit of them. A SPAN is 90s, 15m, 2h, 3d, 1w. What a run that
 was restarted owed, its successor owes.
 
+That takes reading every run. With --kept the read model `runs` is kept instead, and first catches up with all
+that is stored; then only runs that match are read. One that was altered since and does not match is not named
+then (`verify --all` looks at all).
+
 \b
 Examples:
   intent-ledger runs
   intent-ledger runs --status suspended --label team=refunds
   intent-ledger runs --held --verdict reapprove --older-than 2h
-  intent-ledger runs --quiet-for 15m --json
+  intent-ledger runs --quiet-for 15m --kept --json
 """
 
 VerdictName = Literal["replan", "reconcile", "reapprove", "restart", "refuse"]
@@ -83,6 +88,7 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
         str | None, typer.Option("--after", metavar="ID", help="Ids after this one.", show_default=False)
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="Most runs to list.")] = 100,
+    kept: KeptOption = False,
     ledger: LedgerOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
@@ -90,6 +96,7 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     """List runs."""
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.view_rows import show_as_of
     from ledger.application.listing import list_runs
 
     query: dict[str, Any] = {
@@ -105,26 +112,59 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
         now = _now(opened)
         if order is None:
-            listed, left_out = list_runs(opened, **query, status=status, after=after), 0
+            query |= {"status": status, "after": after}
         else:
             query["status"] = "held" if of_the_held else "open"
             query["verdict"] = verdict
             query["held_before"] = _ago(older_than, now, "--older-than")
             query["alive_before"] = _ago(quiet_for, now, "--quiet-for")
-            listed, left_out = _oldest_first(opened, query, order)
+        found = _kept(opened, query, screen) if kept else None
+        among = None if found is None else [one.run for one in found.rows]
+        if order is None:
+            listed, left_out = list_runs(opened, among=among, **query), 0
+        else:
+            listed, left_out = _oldest_first(opened, query, order, among)
     page, unread = listed
     if as_json:
-        found = [run.model_dump(mode="json", exclude_none=True) for run in page.runs]
-        document = {"runs": found, "unread": [fault(one) for one in unread], "next": page.next}
-        screen.document(document if order is None else {**document, "left_out": left_out})
+        screen.document(_document(listed, found, None if order is None else left_out))
     else:
-        asked = {**query, "status": status, "after": after}
-        filtered = order is not None or any(value for key, value in asked.items() if key != "limit")
+        filtered = order is not None or any(value for key, value in query.items() if key != "limit")
         _show(screen, page, unread, now, filtered=filtered, order=order)
         if left_out:
             screen.note(f"{left_out:,} more: --limit {left_out + limit}")
+        if found is not None:
+            show_as_of(screen, found)
     if unread:
         raise typer.Exit(exit_of(unread))
+
+
+def _kept(opened: Ledger, query: dict[str, Any], screen: Screen) -> View[Listed]:
+    """Find runs that match by the read model, whatever their labels."""
+    from ledger.adapters.cli.catching_up import bar
+    from ledger.application.query import RunQuery
+    from projections import views
+
+    asked = RunQuery(**query)
+    fields = ("status", "owner", "thread", "held_before", "alive_before")
+    verdict = None if asked.verdict is None else asked.verdict.value
+    with bar(screen) as progress:
+        return views.runs(
+            opened, verdict=verdict, progress=progress, **{name: getattr(asked, name) for name in fields}
+        )
+
+
+def _document(listed: Listing, found: View[Listed] | None, left_out: int | None) -> dict[str, Any]:
+    page, unread = listed
+    document: dict[str, Any] = {
+        "runs": [run.model_dump(mode="json", exclude_none=True) for run in page.runs],
+        "unread": [fault(one) for one in unread],
+        "next": page.next,
+    }
+    if left_out is not None:
+        document["left_out"] = left_out
+    if found is not None:
+        document["as_of"] = str(found.as_of)
+    return document
 
 
 Order = Literal["alive_at", "held_at"]
@@ -162,13 +202,16 @@ def _ago(span: str | None, now: datetime, option: str) -> datetime | None:
         raise typer.BadParameter(f"{span!r} is longer ago than any calendar", param_hint=option) from None
 
 
-def _oldest_first(opened: Ledger, query: dict[str, Any], order: Order) -> tuple[Listing, int]:
+def _oldest_first(
+    opened: Ledger, query: dict[str, Any], order: Order, among: Sequence[str] | None
+) -> tuple[Listing, int]:
     """List all that match, cut to the limit, and tell how many are left out."""
     from ledger.application.listing import Listing, list_all_runs
     from ledger.application.query import Page, RunQuery
 
     limit = RunQuery(**query).limit
-    page, unread = list_all_runs(opened, **{key: query[key] for key in query if key != "limit"})
+    fields = {key: query[key] for key in query if key != "limit"}
+    page, unread = list_all_runs(opened, among=among, **fields)
     found = sorted(page.runs, key=lambda run: (getattr(run, order), run.run))
     return Listing(Page(tuple(found[:limit]), None), unread), max(0, len(found) - limit)
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.options import JsonOption, KeptOption, LedgerOption, TenantOption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ledger.adapters.cli.screen import Screen
+    from ledger.application.ledger import Ledger
     from ledger.application.source_listing import Affected, Reliance
+    from projections.views import InForce, View
 
 HELP = """List the runs that rely on a source, open ones first.
 
@@ -21,8 +23,10 @@ says now: unchanged, reworded or withdrawn, or unpublished where the source neve
 `reworded, seen` means that somebody has looked at the new words for this run and let its own stand. ID, as
 the source has it, asks for one constraint only.
 
-It loads the contract of every run, so in a ledger of many it takes its time. A run that cannot be read is
-named; the exit code is then 1, or 3 where it is newer than this program, and else 0.
+It loads the contract of every run, so in a ledger of many it takes its time. With --kept the read model
+`runs` is kept instead, and first catches up with all that is stored; then only the runs that rely on it are
+read. A run that cannot be read is named, unless it is not one of these; the exit code is then 1, or 3 where
+it is newer than this program, and else 0.
 
 \b
 Examples:
@@ -38,6 +42,7 @@ def affected(
         str | None,
         typer.Argument(metavar="ID", help="One constraint, as the source has it.", show_default=False),
     ] = None,
+    kept: KeptOption = False,
     ledger: LedgerOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
@@ -46,23 +51,36 @@ def affected(
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.runs import exit_of, fault
     from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.view_rows import show_as_of
     from ledger.application import source_listing
 
     screen = Screen(as_json=as_json)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
-        found = source_listing.affected(opened, source, id)
+        view = _kept(opened, source, id, screen) if kept else None
+        among = None if view is None else dict.fromkeys(one.run for one in view.rows)
+        found = source_listing.affected(opened, source, id, among=among)
     if as_json:
-        screen.document(
-            {
-                "source": source,
-                "affected": [_facts(one) for one in found.runs],
-                "unread": [fault(one) for one in found.unread],
-            }
-        )
+        document = {
+            "source": source,
+            "affected": [_facts(one) for one in found.runs],
+            "unread": [fault(one) for one in found.unread],
+        }
+        screen.document(document if view is None else {**document, "as_of": str(view.as_of)})
     else:
         _show(screen, found)
+        if view is not None:
+            show_as_of(screen, view)
     if found.unread:
         raise typer.Exit(exit_of(found.unread))
+
+
+def _kept(opened: Ledger, source: str, id: str | None, screen: Screen) -> View[InForce]:
+    """Find the constraints that come from it by the read model."""
+    from ledger.adapters.cli.catching_up import bar
+    from projections import views
+
+    with bar(screen) as progress:
+        return views.constraints(opened, source=source, item=id, progress=progress)
 
 
 def _facts(one: Reliance) -> dict[str, Any]:

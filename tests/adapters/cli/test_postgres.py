@@ -13,6 +13,7 @@ from tests.adapters.cli.command import Answer, run
 from tests.adapters.cli.conftest import Call
 from tests.servers.cluster import Cluster
 from tests.servers.proxy import Proxy
+from tests.stores.builder import shown
 from tests.stores.secured import secured
 
 
@@ -154,3 +155,29 @@ def test_verify_where_the_server_is_away_could_not_run(call: Call, proxy: Proxy,
     with proxy.refusing():
         answer = call("verify", "--all", "--ledger", url, "--json")
     assert (answer.code, answer.error["data"]["reason"]) == (3, "unreachable")
+
+
+def test_a_reader_is_answered_from_what_others_keep(call: Call, postgres: Cluster) -> None:
+    place = secured(postgres)
+    writer, reader = place.writer(), place.reader()
+    with open_ledger(writer) as ledger:
+        ledger.open_run("r", "g").promise("mail", "Mail", owed_to="customer:17")
+        shown(ledger.store)
+    asked = (("obligations",), ("ask", "writers", "run=r"), ("runs", "--kept"))
+    for command in asked:
+        nothing = call(*command, "--ledger", reader, "--json")
+        assert (nothing.code, nothing.error["code"]) == (3, "projection_behind"), nothing
+    call("project", "create", "--ledger", place.migrator)
+    for command in asked:
+        told = call(*command, "--ledger", writer, "--json")
+        read = call(*command, "--ledger", reader, "--json")
+        assert (told.code, read.code) == (0, 0), (told, read)
+        first, second = told.document, read.document
+        assert {**first, "now": None} == {**second, "now": None}
+    with open_ledger(writer) as ledger:
+        ledger.run("r").promise("call", "Call", owed_to="customer:17")
+        shown(ledger.store)
+    behind = call("ask", "writers", "run=r", "--ledger", reader, "--json")
+    assert (behind.code, behind.error["code"]) == (3, "projection_behind")
+    as_is = call("ask", "writers", "run=r", "--as-is", "--ledger", reader, "--json").document
+    assert [row["last_position"] for row in as_is["rows"]] == [2]

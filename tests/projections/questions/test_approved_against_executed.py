@@ -20,7 +20,12 @@ from tests.run import examples as x
 QUESTION = ApprovedAgainstExecuted()
 SAME = ("executed", "same", "terms_same", "tool_same", "runtime_same")
 ACTS = ("position", "approval", "executed_position", "executed_args", "cited", "same")
+MODEL = Runtime(model=OLD.model)
 NEWS = GoalRevised(by="human:kim", reason="news", text="Pay less")
+
+
+def resumed(runtime: Runtime) -> RunResumed:
+    return RunResumed(gap_seconds=1, incarnation=2, prompt_digest="d" * 64, runtime=runtime)
 
 
 @pytest.fixture
@@ -69,13 +74,15 @@ def test_other_arguments_or_another_tool_are_not_what_was_approved(desk: Desk) -
 
 def test_terms_tool_and_runtime_are_compared_with_those_it_was_asked_under(desk: Desk) -> None:
     changes = {
-        "terms": (NEWS,),
-        "resumed": (RunResumed(gap_seconds=1, incarnation=2, prompt_digest="d" * 64, runtime=NEW),),
         "adopted": (RuntimeAdopted(by="human:kim", reason="upgrade", runtime=OLD),),
-        "the same": (
+        "adopted, saying less": (RuntimeAdopted(by="human:kim", reason="upgrade", runtime=MODEL),),
+        "resumed, saying less": (resumed(MODEL),),
+        "resumed, with another": (resumed(NEW),),
+        "terms": (NEWS,),
+        "there and back": (
             RuntimeAdopted(by="human:kim", reason="upgrade", runtime=NEW),
-            RunResumed(gap_seconds=1, incarnation=2, prompt_digest="d" * 64, runtime=Runtime(prompt="p-2")),
-            RunResumed(gap_seconds=1, incarnation=3, prompt_digest="d" * 64, runtime=OLD),
+            resumed(Runtime(prompt="p-2")),
+            resumed(OLD),
         ),
         "tool": (),
     }
@@ -88,9 +95,11 @@ def test_terms_tool_and_runtime_are_compared_with_those_it_was_asked_under(desk:
         desk.act(run, tool_schema="6" * 64 if run == "tool" else "5" * 64)
     assert told(desk.ledger, QUESTION, "run", *SAME) == [
         ("adopted", 1, 1, 1, 1, 1),
-        ("resumed", 1, 1, 1, 1, 0),
+        ("adopted, saying less", 1, 1, 1, 1, 0),
+        ("resumed, saying less", 1, 1, 1, 1, 1),
+        ("resumed, with another", 1, 1, 1, 1, 0),
         ("terms", 1, 1, 0, 1, 1),
-        ("the same", 1, 1, 1, 1, 1),
+        ("there and back", 1, 1, 1, 1, 1),
         ("tool", 1, 1, 1, 0, 1),
     ]
 

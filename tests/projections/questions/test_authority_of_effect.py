@@ -153,7 +153,7 @@ def test_grants_that_did_not_hold_are_named_for_what_they_were(ledger: Ledger, c
     teller.say("r", AuthorityRenewed(by="human:kim", id="gone", expires_at=EVENING), by=KIM)
     teller.say("r", x.granted("anew", principal="agent:desk", scopes=("*",)), by=KIM)
     cites = ("late", "other", "narrow", "bound", "gone", "anew", "never", "future")
-    act = teller.say("r", x.intended(x.ONE, authority=cites), after=1)
+    act = teller.say("r", x.intended(x.ONE, authority=cites))
     teller.say("r", x.granted("future", principal="agent:desk"), by=KIM)
     rows = told(ledger, QUESTION, "grant", "valid_at_act", "covers", "granted_position", key=x.ONE)
     assert act == 12

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ledger import Actor, open_ledger
+from projections.built_in import BUILT_IN
 from projections.runs import Runs
 from projections.standing import status
 from tests.adapters.cli.command import PROGRAM, at_terminal, environment, run
@@ -32,13 +33,16 @@ def ledger(tmp_path: Path) -> Path:
 
 def test_it_catches_up_and_says_how_they_stand(ledger: Path) -> None:
     before = run("project", "status", "--ledger", ledger, "--json").document["projections"]
-    assert [(one["projection"], one["state"], one["lag"]["events"]) for one in before] == [("runs", "new", 6)]
+    assert {one["projection"] for one in before} == set(BUILT_IN)
+    assert {(one["state"], one["build"], one["lag"]["events"]) for one in before} == {("new", None, 6)}
     ran = run("project", "run", "--until-current", "--page", "2", "--ledger", ledger, "--json")
     assert ran.code == 0
-    (one,) = ran.document["projections"]
+    one = next(one for one in ran.document["projections"] if one["projection"] == "runs")
     assert one == {
         "projection": "runs",
         "version": Runs.version,
+        "slot": 0,
+        "build": "served",
         "state": "active",
         "position": "6",
         "events": 6,
@@ -53,14 +57,70 @@ def test_it_catches_up_and_says_how_they_stand(ledger: Path) -> None:
 
 def test_as_text_it_is_a_table_or_entries(ledger: Path) -> None:
     assert run("project", "run", "runs", "--until-current", "--ledger", ledger).out == (
-        f"PROJECTION  STATE   EVENTS  WAITING\nruns v{Runs.version}   active       6  -\n"
+        f"PROJECTION  BUILD   STATE   EVENTS  WAITING\nruns v{Runs.version}   served  active       6  -\n"
     )
     with open_ledger(ledger) as opened:
         opened.open_run("later", "goal")
     assert "1 for " in run("project", "status", "--ledger", ledger).out
     narrow = at_terminal("project", "status", "--ledger", ledger, columns=40).out
     assert f"runs v{Runs.version}" in narrow
-    assert "active, 6 events, waiting:" in narrow
+    assert "served, active, 6 events, waiting:" in " ".join(narrow.split())
+
+
+def test_one_is_made_anew_and_one_goes_back_and_drops_it(ledger: Path) -> None:
+    run("project", "run", "runs", "--until-current", "--ledger", ledger)
+    made = run("project", "rebuild", "runs", "--page", "2", "--ledger", ledger, "--json")
+    assert made.code == 0
+    assert [(one["slot"], one["build"], one["events"]) for one in made.document["projections"]] == [
+        (0, "previous", 6),
+        (1, "served", 6),
+    ]
+    back = run("project", "serve", "runs", "--previous", "--ledger", ledger)
+    assert back.out == f"runs is read from version {Runs.version}\n"
+    again = run("project", "serve", "runs", "--previous", "--ledger", ledger, "--json")
+    assert again.document == {"projection": "runs", "version": Runs.version, "slot": 1}
+    dropped = run("project", "drop", "runs", "--ledger", ledger, "--json")
+    assert dropped.document == {"dropped": [{"projection": "runs", "version": Runs.version, "slot": 0}]}
+    assert run("project", "drop", "runs", "--ledger", ledger).out == "there is nothing that is not read\n"
+    gone = run("project", "serve", "runs", "--previous", "--ledger", ledger)
+    assert gone.code == 64
+
+
+@pytest.mark.slow
+def test_several_processes_make_one_anew(ledger: Path) -> None:
+    with open_ledger(ledger) as opened:
+        for number in range(40):
+            opened.open_run(f"more-{number}", "goal").promise("mail", "Mail", owed_to="customer:17")
+    made = run("project", "rebuild", "runs", "timeline", "--workers", "2", "--ledger", ledger, "--json")
+    assert made.code == 0
+    found = made.document["projections"]
+    assert [(one["projection"], one["build"], one["events"]) for one in found] == [
+        ("runs", "served", 86),
+        ("timeline", "served", 86),
+    ]
+
+
+def test_a_run_that_is_set_aside_is_bad_news_until_it_is_handled(ledger: Path) -> None:
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as database:
+        database.execute("DROP TRIGGER events_refuse_update")
+        query = "SELECT record FROM events WHERE run = 'run-1' AND position = 2"
+        (record,) = database.execute(query).fetchone()
+        change = "UPDATE events SET record = ? WHERE run = 'run-1' AND position = 2"
+        database.execute(change, (record.replace(b"Mail", b"Maul"),))
+        ran = run("project", "run", "runs", "--park", "--until-current", "--ledger", ledger)
+        assert ran.code == 1
+        assert "runs has set run-1 aside from position 2 on: ChainBroken:" in ran.out
+        assert "intent-ledger project resume runs" in " ".join(ran.out.split())
+        seen = run("project", "status", "--ledger", ledger, "--json")
+        assert seen.code == 1
+        (one,) = (one for one in seen.document["projections"] if one["projection"] == "runs")
+        assert (one["state"], one["events"]) == ("active", 6)
+        assert (one["parked"]["streams"], one["parked"]["events"]) == (1, 1)
+        assert (one["parked"]["first"][0]["run"], one["parked"]["first"][0]["position"]) == ("run-1", 2)
+        database.execute(change, (record,))
+    run("project", "resume", "runs", "--ledger", ledger)
+    assert run("project", "run", "runs", "--until-current", "--ledger", ledger).code == 0
+    assert run("project", "status", "--ledger", ledger).code == 0
 
 
 def test_a_stopped_one_is_bad_news_with_its_place(ledger: Path) -> None:
@@ -70,12 +130,12 @@ def test_a_stopped_one_is_bad_news_with_its_place(ledger: Path) -> None:
             "UPDATE events SET record = CAST(replace(record, 'Mail', 'Maul') AS BLOB) "
             "WHERE run = 'run-1' AND position = 2"
         )
-    ran = run("project", "run", "--until-current", "--ledger", ledger)
+    ran = run("project", "run", "runs", "--until-current", "--ledger", ledger)
     assert ran.code == 1
     assert "runs stopped before run-1 position 2: ChainBroken:" in ran.out
     seen = run("project", "status", "--ledger", ledger, "--json")
     assert seen.code == 1
-    (one,) = seen.document["projections"]
+    (one,) = (one for one in seen.document["projections"] if one["projection"] == "runs")
     assert (one["state"], one["events"], one["stopped"]["run"], one["stopped"]["global_position"]) == (
         "stopped",
         3,
@@ -87,17 +147,23 @@ def test_a_stopped_one_is_bad_news_with_its_place(ledger: Path) -> None:
     assert run("project", "status", "--ledger", ledger).code == 0
 
 
-def test_one_that_is_ahead_is_forgotten_and_run_again(ledger: Path) -> None:
-    run("project", "run", "--until-current", "--ledger", ledger)
+def test_one_that_is_ahead_is_made_anew(ledger: Path) -> None:
+    run("project", "run", "runs", "--until-current", "--ledger", ledger)
     with closing(sqlite3.connect(ledger, isolation_level=None)) as database:
         database.execute("UPDATE projections SET position = 9")
     seen = run("project", "status", "--ledger", ledger)
     assert seen.code == 1
-    assert "intent-ledger project forget runs" in seen.out
-    ran = run("project", "run", "--until-current", "--ledger", ledger, "--json")
+    assert "intent-ledger project rebuild runs" in " ".join(seen.out.split())
+    ran = run("project", "run", "runs", "--until-current", "--ledger", ledger, "--json")
     assert (ran.code, ran.error["code"]) == (3, "projection_ahead")
+    assert run("project", "rebuild", "runs", "--ledger", ledger).code == 0
+    # What was read before comes from another history, and nobody reads it any more.
+    assert run("project", "status", "--ledger", ledger).code == 0
+    assert run("project", "serve", "runs", "--previous", "--ledger", ledger, "--json").error["code"] == (
+        "projection_ahead"
+    )
     assert run("project", "forget", "runs", "--ledger", ledger).out == "forgotten: runs\n"
-    assert run("project", "run", "--until-current", "--ledger", ledger).code == 0
+    assert run("project", "run", "runs", "--until-current", "--ledger", ledger).code == 0
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
@@ -107,7 +173,7 @@ def test_a_follower_ends_when_it_is_told_and_lets_go(ledger: Path, how: signal.S
     heeded += "os.execv(sys.argv[1], sys.argv[1:])"
     with (
         subprocess.Popen(
-            [sys.executable, "-c", heeded, PROGRAM, "project", "run", "--ledger", ledger, "--json"],
+            [sys.executable, "-c", heeded, PROGRAM, "project", "run", "runs", "--ledger", ledger, "--json"],
             env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -130,8 +196,10 @@ def test_a_follower_ends_when_it_is_told_and_lets_go(ledger: Path, how: signal.S
 def test_tables_are_made_by_themselves_and_for_those_who_may_not(tmp_path: Path) -> None:
     url = address("postgres", tmp_path)
     open_ledger(url).close()
-    assert run("project", "create", "--ledger", url).out == "made the tables of runs\n"
+    assert run("project", "create", "runs", "--ledger", url).out == "made the tables of runs\n"
     assert run("project", "create", "runs", "--ledger", url, "--json").document == {"created": []}
+    made = run("project", "create", "--ledger", url, "--json").document["created"]
+    assert sorted([*made, "runs"]) == sorted(BUILT_IN)
     assert run("project", "create", "--ledger", url).out == "all tables are there\n"
     assert run("project", "run", "--until-current", "--ledger", url).code == 0
 
@@ -149,6 +217,11 @@ def test_tenants_are_asked_one_by_one(ledger: Path) -> None:
     [
         (("run", "none", "--until-current"), 64),
         (("forget",), 64),
+        (("rebuild", "none"), 64),
+        (("rebuild", "--workers", "0"), 64),
+        (("serve", "runs"), 64),
+        (("serve", "runs", "--previous"), 64),
+        (("drop",), 64),
         (("run", "--page", "0"), 64),
         (("status", "--ledger", "none.db"), 3),
         (("run", "--until-current", "--ledger", "none.db"), 3),
@@ -163,6 +236,6 @@ def test_the_group_alone_shows_its_help(ledger: Path) -> None:
 
 
 def test_a_bar_is_shown_where_somebody_watches(ledger: Path) -> None:
-    watched = at_terminal("project", "run", "--until-current", "--ledger", ledger)
+    watched = at_terminal("project", "run", "runs", "--until-current", "--ledger", ledger)
     assert watched.code == 0
     assert "6/6" in watched.out

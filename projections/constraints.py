@@ -25,7 +25,7 @@ class Constraints(Facts):
     """One row for each acceptance, each withdrawal, and each revision of a source that was acknowledged.
 
     `item` is the id that the source has for a constraint; without a source it is empty. `source_position` is
-    where the source stood that an acceptance relied on.
+    where the source stood that an acceptance relied on; `relied` is the same, and 0 where none is named.
     """
 
     name = "constraints"
@@ -41,6 +41,7 @@ class Constraints(Facts):
             Column("item", optional=True),
             Column("revision", optional=True),
             Column("source_position", "integer", optional=True),
+            Column("relied", "integer"),
             Column("published", "integer", optional=True),
             Column("asserted_by"),
             Column("asserted_at", optional=True),
@@ -51,7 +52,7 @@ class Constraints(Facts):
             Column("valid_until", optional=True),
             Column("actor"),
             Column("hash", "bytes"),
-            indexes=(("id", "run", "position"), ("source", "item", "source_position"), ("at",)),
+            indexes=(("id", "run", "position"), ("source", "item", "relied"), ("at",)),
         ),
         fact_table(
             WITHDRAWALS,
@@ -123,8 +124,9 @@ def _from(event: ConstraintAccepted) -> dict[str, Cell]:
     """Say where it comes from; a constraint that nobody published under another id has its own there."""
     source = event.source
     if source is None:
-        return {}
+        return {"relied": 0}
     return {
+        "relied": event.source_position or 0,
         "source": source.stream,
         "item": source.item or event.id,
         "revision": source.revision,

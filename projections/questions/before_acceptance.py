@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
 from projections.questions.begun import Attempt, begun_in
-from projections.questions.held import Held, Words
+from projections.questions.held import Held
 
 _ACCEPTED = """
     SELECT a.gid, a.run, a.position, a.at, a.id, a.text, a.rule, a.source, a.asserted_by, a.accepted_by,
@@ -77,7 +77,7 @@ class BeforeAcceptance(Question):
         for one, some in between:
             for attempt in some:
                 former = held.before(one.run, one.id, attempt.position)
-                if former != Words(one.text, one.rule):
+                if former is None or former.words != (one.text, one.rule):
                     yield (*one.told, *_told(attempt), None if former is None else former.text)
 
 

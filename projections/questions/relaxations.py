@@ -101,8 +101,8 @@ class EffectsAfterChange(Question):
 
     def rows(self, asked: Asked) -> Iterable[Row]:
         run, id = str(asked.given["run"]), str(asked.given["id"])
-        held = Held(asked, [run], id)
-        if not held.knows(run, id):
+        held = Held(asked, [run])
+        if (run, id) not in held.lives:
             asked.note(f"no constraint {id!r} was ever accepted in {run}")
         loosened = [one for one in changes(asked) if one.what != "tightened"]
         if not loosened:

@@ -9,6 +9,7 @@ from itertools import groupby
 from ledger.adapters.cli.screen import Screen
 from ledger.adapters.cli.visible import one_line
 from ledger.adapters.cli.words import counted, quoted, shortened, source_words, when
+from ledger.application.query import changed_since_review
 from ledger.run.contract import Constraint, Contract, Effect, Grant, Observation
 
 Entry = tuple[str, str]
@@ -246,7 +247,7 @@ def _cursor(contract: Contract) -> Iterator[Entry]:
 def _review(contract: Contract) -> Iterator[Entry]:
     review = contract.review
     if review is not None:
-        later = contract.position - review.position
+        later = changed_since_review(contract) or 0
         yield (
             f"{review.meaning} by {quoted(review.by)} up to position {review.head}"
             + (f": {review.note}" if review.note else ""),

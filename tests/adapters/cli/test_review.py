@@ -12,6 +12,7 @@ import pytest
 from ledger import open_ledger
 from ledger.adapters.cli import review as module
 from ledger.adapters.cli.review import ABOUT, HELP_LIST, HELP_SIGN, Meaning
+from ledger.events import ObligationOpened, ReviewSigned, RunOpened
 from tests.adapters.cli.command import Answer, at_terminal
 from tests.adapters.cli.conftest import Call
 from tests.conftest import ROOT
@@ -271,3 +272,17 @@ def test_every_example_of_its_help_parses(call: Call, good: Path) -> None:
         answer = call(*shlex.split(line), "--ledger", good)
         # The head of an example is that of no run here.
         assert answer.code == (64 if "--head 14" in line else 0), answer.err
+
+
+def test_what_an_import_says_was_reviewed_earlier_counts_from_there(call: Call, good: Path) -> None:
+    """Its review stands further behind its head than one that was signed here."""
+    with open_ledger(good) as ledger:
+        first = RunOpened(goal="Look")
+        ledger.import_events("copied", [first], expected=0)
+        owed = [ObligationOpened(id=id, owed_to="human:kim", text="Look") for id in ("a", "b")]
+        signed = ReviewSigned(by="human:kim", hash=hash_at(good, 1, "copied"), head=1, meaning="reviewed")
+        ledger.import_events("copied", [*owed, signed], expected=1)
+    assert "reviewed, 2 events since" in call("runs", "--prefix", "copied", "--ledger", good).out
+    assert "2 events came after" in call("contract", "copied", "--ledger", good).out
+    (one,) = call("review", "list", "copied", "--ledger", good, "--json").document["reviews"]
+    assert one["changed_after"] == 2

@@ -1,4 +1,4 @@
-r"""The file that an export is: JSON Lines, each line one object, in UTF-8, ended by `\n`.
+r"""The file that an export is: JSON Lines, each line one object, in ASCII, ended by `\n`.
 
     {"format": "intent-ledger.export", "version": 1, "tenant": …, "streams": null | […], "exported_at": …}
     {"class": "message", "content": "…", "digest": "…"}                     or "base64" in place of "content"
@@ -73,7 +73,7 @@ def is_export(first_line: bytes) -> bool:
 
 def line(fields: dict[str, Any]) -> bytes:
     """Write one line."""
-    return json.dumps(fields, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    return json.dumps(fields, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def header_line(header: Header, at: str) -> bytes:

@@ -18,6 +18,8 @@ from ledger.adapters.cli import (
     doctor,
     effect,
     effects,
+    expire,
+    export,
     fork,
     importing,
     log,
@@ -86,7 +88,9 @@ def command() -> Any:
     )
     app.callback(invoke_without_command=True, help=ABOUT)(_begin)
     app.command("demo", help=demo.HELP)(demo.demo)
-    app.command("import", help=importing.HELP)(importing.import_file)
+    app.command("import", help=importing.HELP, short_help="Take in recorded chats, or exported runs.")(
+        importing.import_file
+    )
     app.command("runs", help=runs.HELP)(runs.runs)
     app.command("contract", help=contract.HELP)(contract.contract)
     app.command("brief", help=brief.HELP)(brief.brief)
@@ -119,6 +123,10 @@ def command() -> Any:
     app.command("ask", help=ask.HELP, short_help="Ask a question that has a name.")(ask.ask)
     review.add_to(app)
     project.add_to(app)
+    app.command("export", help=export.HELP, short_help="Write runs into a file for another ledger.")(
+        export.export
+    )
+    app.command("expire", help=expire.HELP, short_help="Drop contents by class and age.")(expire.expire)
     app.command("replay", help=replay.HELP)(replay.replay)
     app.command("verify", help=verify.HELP)(verify.verify)
     app.command("schema", help=schema.HELP)(schema.schema)

@@ -1,4 +1,4 @@
-"""`import`: recorded chats become runs."""
+"""`import`: recorded chats become runs, and runs of another ledger are taken in."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.transcripts import ImportedRun, ImportReport, Progress
 
-HELP = """Turn recorded chats into runs.
+HELP = """Turn recorded chats into runs, or take in runs that another ledger has exported.
 
-FILE holds chat-completions transcripts: JSON Lines, one conversation a line, or one JSON value. The system
-message becomes a source, its list items accepted constraints, the first user message the goal; nothing is
-guessed that a transcript does not say. The same file again adds nothing, a grown one adds the rest. What
+FILE may be what intent-ledger export has written, which its first line tells; - reads one from standard
+input. All of it is checked before anything is stored, then its records are appended as they are, with their
+hashes, to the tenant of the same name. The same file again adds nothing, one that has grown adds the rest,
+also after Ctrl-C. Where a run went on differently here nothing is stored, and the place is named. Global
+positions are given anew.
+
+Else FILE holds chat-completions transcripts: JSON Lines, one conversation a line, or one JSON value. The
+system message becomes a source, its list items accepted constraints, the first user message the goal; nothing
+is guessed that a transcript does not say. The same file again adds nothing, a grown one adds the rest. What
 tells an imported run differently is refused; what cannot be read is reported with its line, and the rest
 goes in. The source that a system message became is named: `log --source` and `verify source:ID` take that id.
 After Ctrl-C the same import again adds the rest.
@@ -34,10 +40,12 @@ for one that can be neither asked nor repeated.
              "book": {"recovery": "queryable", "failed_if": "^Error"}}}
 
 \b
-Exit codes: 0 all is in, 1 something was refused or broken, 3 could not run.
+Exit codes: 0 all is in, 1 something was refused, altered or broken,
+3 could not run.
 Examples:
   intent-ledger import chats.jsonl
   intent-ledger import chats.jsonl --tools tools.json --actor human:kim
+  intent-ledger import refund-17.jsonl
 """
 
 
@@ -47,7 +55,9 @@ _MOST = 10
 
 def import_file(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The transcripts.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The transcripts, or an export.", show_default=False)
+    ],
     tools: Annotated[
         Path | None,
         typer.Option("--tools", metavar="FILE", help="How the tools behave.", show_default=False),
@@ -57,11 +67,19 @@ def import_file(
     actor: ActorOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn recorded chats into runs."""
+    """Turn recorded chats into runs, or take in exported ones."""
+    from ledger.adapters.cli.importing_runs import import_export, is_export_file
     from ledger.adapters.cli.opening import open_for_writing, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.transcripts import ImportInterrupted, Tools, import_transcripts
 
+    if is_export_file(file):
+        if tools is not None or actor is not None:
+            raise typer.BadParameter("an export says by itself who wrote, and what tools did: leave that out")
+        screen = Screen(as_json=as_json)
+        settings = settings_of(context, url=ledger, tenant=tenant)
+        import_export(screen, file, settings, _bar(screen, file.name))
+        return
     # Looked at first: what is not there must not leave an empty ledger behind.
     for path in (file, *([] if tools is None else [tools])):
         path.open("rb").close()

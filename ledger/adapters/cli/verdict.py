@@ -42,8 +42,8 @@ def sentence(report: Report) -> list[str]:
     if report.expired_blobs:
         expired = counted(report.expired_blobs, "content")
         said.append(
-            f"EXPIRED: {expired} dropped on purpose: `intent-ledger log '$ledger'` says when, by whom and "
-            "why."
+            f"EXPIRED: {expired} that records name, dropped on purpose (one that several runs name counts "
+            "for each): `intent-ledger log '$ledger'` says when, by whom and why."
         )
     if report.repeated_ids:
         said.append(

@@ -12,6 +12,7 @@ from tests.reference.effects import effects_page
 from tests.reference.events import events_page
 from tests.reference.gate import gate_page
 from tests.reference.library import library_page
+from tests.reference.questions import questions_page
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 
@@ -23,5 +24,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "events.md": events_page,
     "gate.md": gate_page,
     "library.md": library_page,
+    "questions.md": questions_page,
 }
 """The pages by file name."""

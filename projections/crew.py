@@ -13,19 +13,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.opening import open_ledger
-from ledger.application.rows import decoded
 from ledger.canonical import invalid
 from ledger.errors import LedgerError
-from ledger.record import Record
 from ledger.stores.base import StoredRow
 from ledger.stores.read_models import Changes, Key, Model, Row
 from projections.base import Projection
-from projections.handling import Handled, Here, stored_rows
+from projections.handling import Found, Handled, Here, stored_rows
+from projections.reading import found_in
 from projections.rows import Read
 
 FEWEST = 64
@@ -50,7 +49,7 @@ class Crew:
         workers: how many processes.
 
     Raises:
-        InvalidInput: a projection cannot be sent to another process.
+        InvalidInput: a projection cannot be sent to another process, or this process may start none.
     """
 
     def __init__(self, url: str, tenant: str, projections: Sequence[Projection], workers: int) -> None:
@@ -65,7 +64,9 @@ class Crew:
             self._start()
         except Exception as error:
             self.close()
-            raise invalid("workers", f"the projections cannot be sent to other processes: {error}") from error
+            raise invalid(
+                "workers", f"worker processes cannot be started for these projections: {error}"
+            ) from error
 
     def share(self, here: Here) -> Share:
         """Return the hands for the next of the projections."""
@@ -215,23 +216,17 @@ class _Worker:
         self._process.close()
 
 
-class _Page(NamedTuple):
-    """The records of a worker, and what was decoded of them."""
+class _Page:
+    """The records of a worker, decoded once for all projections."""
 
-    rows: list[StoredRow]
-    found: dict[int, Record | LedgerError]
+    def __init__(self, rows: list[StoredRow]) -> None:
+        self.rows = rows
+        self._found: list[Found] | None = None
 
-    def record(self, row: StoredRow) -> Record:
-        found = self.found.get(row.gid)
-        if found is None:
-            try:
-                found = decoded(row)
-            except LedgerError as error:
-                found = error
-            self.found[row.gid] = found
-        if isinstance(found, LedgerError):
-            raise found
-        return found
+    def records(self, rows: Sequence[StoredRow]) -> Sequence[Found]:
+        if self._found is None:
+            self._found = found_in(rows)
+        return self._found
 
 
 def work(url: str, tenant: str, projections: list[Projection], pipe: Connection) -> None:
@@ -239,12 +234,12 @@ def work(url: str, tenant: str, projections: list[Projection], pipe: Connection)
     # Ctrl-C is for who sent the work; he closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with _opened_late(url, tenant) as reading:
-        page = _Page([], {})
+        page = _Page([])
 
-        def record(row: StoredRow) -> Record:
-            return page.record(row)
+        def records(rows: Sequence[StoredRow]) -> Sequence[Found]:
+            return page.records(rows)
 
-        hands = [Here(one, reading, record) for one in projections]
+        hands = [Here(one, reading, records) for one in projections]
         epochs = [-1] * len(hands)
         while True:
             try:
@@ -252,7 +247,7 @@ def work(url: str, tenant: str, projections: list[Projection], pipe: Connection)
             except (EOFError, OSError):
                 return
             if kind == "page":
-                page = _Page(message, {})
+                page = _Page(message)
                 continue
             ticket, index, epoch, slot = message
             if epochs[index] != epoch:

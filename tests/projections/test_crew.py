@@ -174,5 +174,5 @@ def test_what_is_not_as_it_was_declared_is_told(ledger: Ledger, place: str) -> N
     class Local(Counts):
         name = "local"
 
-    with pytest.raises(InvalidInput, match="cannot be sent"):
+    with pytest.raises(InvalidInput, match="cannot be started"):
         rebuild(ledger, [Local()], workers=2, url=place)

@@ -11,20 +11,28 @@ from typing import Any
 import pytest
 
 from ledger import Actor, Ledger, open_ledger
+from ledger.application.ledger import edge_of
+from projections.rebuilding import rebuild
 from projections.runs import Runs
+from projections.serving import served_of
 from projections.standing import status, wait_for
 from tests.projections.processes import (
     LEASE_SECONDS,
     PAGE,
     POSTGRES,
     SQLITE,
+    SWAP_SQLITE,
     Moment,
     die_on_postgres,
     die_on_sqlite,
     follow,
+    rebuild_and_die_on_sqlite,
+    rebuild_with_a_crew,
+    swap_and_die_on_postgres,
+    swap_and_die_on_sqlite,
 )
-from tests.projections.samples import Counts, catch_up, fill, kept, naive, standing
-from tests.stores.builder import shown
+from tests.projections.samples import Counts, catch_up, fill, kept, kept_in, naive, standing
+from tests.stores.builder import shown, until
 from tests.stores.place import address
 from tests.stores.processes import start
 
@@ -71,6 +79,79 @@ def test_on_postgresql_a_page_is_kept_or_not_whenever_its_process_dies(
     tmp_path: Path, moment: Moment
 ) -> None:
     whole_after(address("postgres", tmp_path), moment, die_on_postgres)
+
+
+def rebuilt_after(
+    place: Path | str, moment: Moment, target: Callable[..., None], lefts: tuple[int, ...]
+) -> None:
+    """Kill processes that make read models anew: what is read is whole all through, and they are finished."""
+    with opened(place) as ledger:
+        fill(ledger)
+        catch_up(ledger, Counts(), Runs(), page=PAGE)
+    for left in lefts:
+        killed(target, place, moment, left)
+        with opened(place) as ledger:
+            for projection in (Counts(), Runs()):
+                assert kept(ledger, projection) == naive(ledger, projection)
+                edge = edge_of(ledger)
+                one = served_of(edge, projection.model)
+                assert one is not None
+                for cursor in edge.store.read_models().cursors("default"):
+                    # What is being made is what its cursor says as well.
+                    if cursor.projection == projection.name:
+                        model = projection.model._replace(slot=cursor.slot)
+                        upto = naive(ledger, projection, cursor.reached.position)
+                        assert kept_in(ledger, model) == upto
+    with opened(place) as ledger:
+        rebuild(ledger, [Counts(), Runs()], page=PAGE, lease_seconds=LEASE_SECONDS)
+        for projection in (Counts(), Runs()):
+            assert kept(ledger, projection) == naive(ledger, projection)
+        assert not [one for one in status(ledger) if one.part not in {"served", "previous"}]
+        assert {one.state for one in status(ledger)} == {"active"}
+
+
+@pytest.mark.parametrize("moment", SQLITE[::3], ids=" ".join)
+def test_a_rebuild_that_is_killed_goes_on(tmp_path: Path, moment: Moment) -> None:
+    rebuilt_after(tmp_path / "ledger.db", moment, rebuild_and_die_on_sqlite, (4, 1))
+
+
+@pytest.mark.parametrize("moment", SWAP_SQLITE, ids=" ".join)
+def test_on_sqlite_a_swap_is_made_or_not_whenever_its_process_dies(tmp_path: Path, moment: Moment) -> None:
+    rebuilt_after(tmp_path / "ledger.db", moment, swap_and_die_on_sqlite, (1,))
+
+
+@pytest.mark.parametrize("moment", POSTGRES[2:], ids=" ".join)
+def test_on_postgresql_a_swap_is_made_or_not_whenever_its_process_dies(
+    tmp_path: Path, moment: Moment
+) -> None:
+    rebuilt_after(address("postgres", tmp_path), moment, swap_and_die_on_postgres, (1,))
+
+
+def test_a_crew_ends_with_who_sent_it_the_work(tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    with opened(place) as ledger:
+        fill(ledger)
+        catch_up(ledger, Counts())
+    process, reports = start(rebuild_with_a_crew, place, 4)
+    workers = reports.recv()
+    assert len(workers) == 2
+    process.kill()
+    process.join()
+    until(lambda: not any(map(is_alive, workers)))
+    with opened(place) as ledger:
+        assert kept(ledger, Counts()) == naive(ledger, Counts())
+        rebuild(ledger, [Counts(), Runs()], page=PAGE, lease_seconds=LEASE_SECONDS)
+        assert {one.state for one in status(ledger)} == {"active"}
+        assert kept(ledger, Runs()) == naive(ledger, Runs())
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process still runs; one that nobody has asked for its end does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -81,8 +81,8 @@ class Timeline(Facts):
 
 def thing_of(event: Event) -> str | None:
     """Name what an event is about as references do: `effect:KEY`, `constraint:ID`; None: the run itself."""
-    field = next(iter(_present(type(event), _NAMED_IN)), None)
-    return None if field is None else f"{event.name.partition('.')[0]}:{getattr(event, field)}"
+    name = _first(event, _NAMED_IN)
+    return None if name is None else f"{event.name.partition('.')[0]}:{name}"
 
 
 def _first(event: Event, fields: tuple[str, ...]) -> str | None:

@@ -9,10 +9,18 @@ import pytest
 
 from ledger import Actor, Ledger
 from ledger.errors import RunNotFound
-from ledger.events import EffectIntended, EffectSucceeded, Parent, RunOpened
+from ledger.events import EffectIntended, EffectRefused, EffectSucceeded, Parent, RunOpened
 from ledger.values import Recovery
 from tests.projections.conftest import OpenLedger, SetClock
-from tests.projections.questions.telling import answered, explained, scans, told, unbounded, written
+from tests.projections.questions.telling import (
+    answered,
+    explained,
+    on_memory,
+    scans,
+    told,
+    unbounded,
+    written,
+)
 
 AGENT, KIM = Actor("agent:desk"), Actor("human:kim")
 START = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
@@ -57,6 +65,15 @@ TIMELINE = [
     (4, 20, "obligation.transferred", "obligation:call", "human:kim", "human:kim"),
     (5, 20, "obligation.discharged", "obligation:mail", None, "agent:desk"),
 ]
+
+
+@on_memory
+def test_a_call_that_was_refused_before_it_had_a_key_is_about_the_run(ledger: Ledger) -> None:
+    refused = EffectRefused(rule="off_plan", tool="refund")
+    named = EffectRefused(key=KEY, rule="off_plan", tool="refund")
+    ledger.import_events("run", [RunOpened(goal="Refund"), refused, named], expected=0)
+    things = told(ledger, "timeline", "thing", run="run")
+    assert things == [(None,), (None,), (f"effect:{KEY}",)]
 
 
 def test_every_event_of_a_run_is_told_in_order(desk: Ledger) -> None:

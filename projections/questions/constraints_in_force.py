@@ -11,7 +11,7 @@ from projections.questions.effect_keys import effect_keys
 
 _IN_FORCE = """
     SELECT i.run, i.position, i.source_positions, a.id, a.text, a.asserted_by, a.asserted_at, a.accepted_by,
-        a.at, a.source, a.item, a.revision, a.published, a.position, a.hash, a.valid_from, a.valid_until,
+        a.actor, a.at, a.source, a.item, a.revision, a.published, a.position, a.hash, a.valid_from, a.valid_until,
         CASE WHEN (a.valid_from IS NULL OR a.valid_from <= i.at)
             AND (a.valid_until IS NULL OR i.at < a.valid_until) THEN 1 ELSE 0 END,
         (SELECT MIN(s.position) FROM {sources.items} AS s
@@ -52,6 +52,7 @@ class ConstraintsAtEffect(Question):
         AnswerColumn("author", "Who asserted it, as it was claimed."),
         AnswerColumn("asserted_at", "When, where that was said."),
         AnswerColumn("accepted_by", "Who accepted it, as it was claimed."),
+        AnswerColumn("actor", "Who wrote the acceptance."),
         AnswerColumn("accepted_at", "When it was accepted, by the ledger's clock: it held from then on …"),
         AnswerColumn("held_until", "… until it was withdrawn or superseded; empty: it was not."),
         AnswerColumn("ended_position", "Position of what ended it."),
@@ -100,7 +101,7 @@ _ACCEPTED = [one.name for one in ConstraintsAtEffect.columns].index("position")
 
 
 def _row(found: tuple[Any, ...]) -> Row:
-    run, position, positions, id, text, author, asserted_at, accepted_by, at, *rest = found
+    run, position, positions, id, text, author, asserted_at, accepted_by, actor, at, *rest = found
     source, item, revision, published, accepted, hash, valid_from, valid_until, valid, *places = rest
     first_change, withdrawn, withdrawn_at, superseded, superseded_at = places
     admitted = None if source is None else _positions(positions).get(source)
@@ -109,32 +110,11 @@ def _row(found: tuple[Any, ...]) -> Row:
         moved = int(first_change is not None and first_change <= admitted)
     ends = [(withdrawn, withdrawn_at), (superseded, superseded_at)]
     ended, ended_at = min((end for end in ends if end[0] is not None), default=(None, None))
-    whole: Row = (
-        id,
-        text,
-        author,
-        asserted_at,
-        accepted_by,
-        at,
-        ended_at,
-        ended,
-        valid_from,
-        valid_until,
-        valid,
+    return (
+        *(id, text, author, asserted_at, accepted_by, actor, at, ended_at, ended),
+        *(valid_from, valid_until, valid, source, item, revision, published),
+        *(accepted, bytes(hash).hex(), admitted, moved, run, position),
     )
-    where: Row = (
-        source,
-        item,
-        revision,
-        published,
-        accepted,
-        bytes(hash).hex(),
-        admitted,
-        moved,
-        run,
-        position,
-    )
-    return whole + where
 
 
 def _positions(text: str | None) -> Mapping[str, Any]:

@@ -16,6 +16,9 @@ from projections.rows import Read, Rows
 
 _MOST_WORDS = 500
 
+Found = Record | Exception
+"""What a row was read as, or why it cannot be."""
+
 
 class Handled(NamedTuple):
     """What came of some records."""
@@ -44,17 +47,23 @@ class Hands(Protocol):
 
 
 class Here:
-    """Handles records in this thread."""
+    """Handles records in this thread.
+
+    Args:
+        projection: whose.
+        read: makes, for a build, what reads its stored rows.
+        records: decodes rows.
+    """
 
     def __init__(
         self,
         projection: Projection,
         read: Callable[[Model], Read],
-        record: Callable[[StoredRow], Record],
+        records: Callable[[Sequence[StoredRow]], Sequence[Found]],
     ) -> None:
         self._projection = projection
         self._read = read
-        self._record = record
+        self._records = records
         self._handler = projection.begin()
 
     def begin(self) -> None:
@@ -62,17 +71,19 @@ class Here:
 
     def handled(self, model: Model, rows: Sequence[StoredRow]) -> Handled:
         pending = Rows(model, self._read(model))
-        at: datetime | None = None
         if not rows:
-            return Handled(0, at, pending.changes)
+            return Handled(0, None, pending.changes)
+        wants, handle = self._projection.wants, self._handler.handle
+        at: datetime | None = None
         done = 0
         try:
-            for row in rows:
-                record = self._decoded(row)
-                if record is not None:
+            for record in self._records(rows):
+                if isinstance(record, Exception):
+                    self._pass_over(record)
+                else:
                     at = record.at
-                    if self._projection.wants_event(record.event):
-                        self._handler.handle(record, pending)
+                    if wants is None or type(record.event) in wants:
+                        handle(record, pending)
                 done += 1
             # Whose record it was is not known from here on: half of them are tried.
             done //= 2
@@ -85,17 +96,13 @@ class Here:
 
     def time_of(self, rows: Sequence[StoredRow]) -> datetime | None:
         """Return the time of the last of some records that were handled elsewhere."""
-        found = (self._decoded(row) for row in reversed(rows))
-        return next((record.at for record in found if record is not None), None)
+        found = (self._records([row])[0] for row in reversed(rows))
+        return next((record.at for record in found if not isinstance(record, Exception)), None)
 
-    def _decoded(self, row: StoredRow) -> Record | None:
-        """Decode a row; None where it is an event that is not known here and that was never wanted."""
-        try:
-            return self._record(row)
-        except UnknownEventName as error:
-            if self._projection.wants_name(error.name):
-                raise
-            return None
+    def _pass_over(self, error: Exception) -> None:
+        """Go on past an event that is not known here and was never wanted; else raise what is wrong."""
+        if not isinstance(error, UnknownEventName) or self._projection.wants_name(error.name):
+            raise error
 
 
 def stored_rows(edge: Edge) -> Callable[[Model], Read]:

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from ledger.application.edge import Edge
 from ledger.application.rows import decoded
-from ledger.errors import LedgerError
-from ledger.record import Record
 from ledger.stores.base import StoredRow
 from ledger.stores.read_models import Mark
+from projections.handling import Found
 
 PAGE = 500
 """Records of a page, where nothing else was asked for."""
@@ -43,7 +42,7 @@ class Reader:
         self._edge = edge
         self._asked: tuple[int, int] | None = None
         self._last: Read | None = None
-        self._decoded: dict[int, Record | LedgerError] = {}
+        self._decoded: dict[int, Found] = {}
 
     def page(self, after: int, limit: int) -> Read:
         """Read at most `limit` records behind a global position; what was read last is not read again."""
@@ -63,22 +62,12 @@ class Reader:
         self._asked, self._last = (after, limit), read
         return read
 
-    def record(self, row: StoredRow) -> Record:
-        """Decode a row of the page that was read last.
-
-        Raises:
-            LedgerError: it is not what was written, or cannot be read by this program.
-        """
-        found = self._decoded.get(row.gid)
-        if found is None:
-            try:
-                found = decoded(row)
-            except LedgerError as error:
-                found = error
-            self._decoded[row.gid] = found
-        if isinstance(found, LedgerError):
-            raise found
-        return found
+    def records(self, rows: Sequence[StoredRow]) -> Sequence[Found]:
+        """Decode rows of the page that was read last, each of them once for all projections."""
+        found = self._decoded
+        new = [row for row in rows if row.gid not in found]
+        found.update(zip([row.gid for row in new], found_in(new), strict=True))
+        return [found[row.gid] for row in rows]
 
     def hash_at(self, gid: int, known: Mark | None) -> bytes | None:
         """Return the hash of the record at a global position, whosever it is; None where none is shown.
@@ -89,6 +78,17 @@ class Reader:
             return known.hash
         rows = self._edge.store.tail(after=gid - 1, limit=1)
         return rows[0].hash if rows and rows[0].gid == gid else None
+
+
+def found_in(rows: Sequence[StoredRow]) -> list[Found]:
+    """Decode rows, each by itself; what was changed, or is unknown to this program, is found as an error."""
+    found: list[Found] = []
+    for row in rows:
+        try:
+            found.append(decoded(row))
+        except Exception as error:  # noqa: BLE001 - told with the record, by the projection that wants it
+            found.append(error)
+    return found
 
 
 class PageSize:

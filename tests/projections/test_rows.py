@@ -79,9 +79,11 @@ def test_what_was_put_is_read_before_it_is_stored(record: Record) -> None:
         {"number": True, "id": "a"},
         {"number": 1.0, "id": "a"},
         {"number": 2**63, "id": "a"},
+        {"number": -(2**63), "id": "a"},
         {"number": 1, "id": b"a"},
         {"number": 1, "id": "a\0"},
         {"number": 1, "id": "\udcff"},
+        {"number": 1, "id": "\N{GREEK SMALL LETTER PI}\udcff"},
         {"number": 1, "id": "a", "raw": "text"},
         {"number": 1, "id": "a", "raw": bytearray(b"x")},
     ],
@@ -91,6 +93,12 @@ def test_what_not_every_database_keeps_is_refused(record: Record, values: dict[s
     with pytest.raises(InvalidInput):
         page.put("one", values, record)
     assert not any(page.changes.values())
+    # Also behind rows of the same kinds that were fine.
+    for fine in ({"number": 1, "id": "a"}, {"number": 1, "id": "a", "raw": b""}):
+        page.put("one", fine, record)
+        with pytest.raises(InvalidInput):
+            page.put("one", values, record)
+    assert list(page.changes["one"]) == [("a", 1)]
 
 
 @pytest.mark.parametrize(

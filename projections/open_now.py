@@ -56,13 +56,14 @@ class Watch:
                 continue
             self._lists[number] = now
             changes = self._changes[number]
-            old = {getattr(member, kind.id): member for member in before}
-            for member in now:
+            old, new = _apart(before, now)
+            gone = {getattr(member, kind.id): member for member in old}
+            for member in new:
                 id = getattr(member, kind.id)
-                known = old.pop(id, None)
+                known = gone.pop(id, None)
                 if known is not member and known != member:
                     changes[id] = member, record
-            for id in old:
+            for id in gone:
                 changes[id] = None, record
 
     def put(self, rows: Rows) -> None:
@@ -73,6 +74,18 @@ class Watch:
                     rows.delete(kind.table.name, (self._run, id))
                 else:
                     rows.put(kind.table.name, {"run": self._run, kind.id: id, **kind.row(member)}, record)
+
+
+def _apart(before: tuple[Any, ...], now: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Cut off what two lists begin and end with alike: most often one member is all that differs."""
+    if now[: len(before)] == before:
+        return (), now[len(before) :]
+    most = min(len(before), len(now))
+    first = next((place for place, (a, b) in enumerate(zip(before, now, strict=False)) if a is not b), most)
+    last = 0
+    while last < most - first and before[-1 - last] is now[-1 - last]:
+        last += 1
+    return before[first : len(before) - last], now[first : len(now) - last]
 
 
 def open_rows(contract: Contract) -> Iterator[tuple[str, Cells]]:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -24,13 +25,15 @@ from hypothesis.stateful import (
 
 from ledger import Actor, Ledger
 from ledger.application.edge import Edge
+from ledger.errors import InvalidInput
 from ledger.stores.base import FullStore
 from ledger.stores.memory import MemoryStore
 from ledger.stores.read_models import Model
 from ledger.stores.sqlite import SQLiteStore
 from projections.base import Projection
 from projections.errors import ProjectionStopped
-from projections.runner import Runner
+from projections.rebuilding import drop, rebuild, serve_previous
+from projections.runner import Progress, Runner
 from projections.runs import Runs
 from projections.standing import forget, resume_projection
 from tests.projections.conftest import SetClock
@@ -153,6 +156,39 @@ class Machine(RuleBasedStateMachine):
     def begin_anew(self, tenant: str, name: str) -> None:
         forget(self.ledger(tenant), self.projections[name])
 
+    @rule(tenant=TENANTS, page=PAGES, name=NAMES, fresh=st.booleans(), pages=st.integers(1, 12))
+    def make_anew(self, tenant: str, page: int, name: str, fresh: bool, pages: int) -> None:
+        """Rebuild one, and end after so many pages where there are more."""
+        self.clock.tick(31)
+        shown(self.store)
+        stop, told = Event(), list[Progress]()
+
+        def progress(now: Progress) -> None:
+            told.append(now)
+            if len(told) == pages:
+                stop.set()
+
+        with suppress(ProjectionStopped):
+            projection = self.projections[name]
+            rebuild(self.ledger(tenant), [projection], page=page, fresh=fresh, stop=stop, progress=progress)
+
+    @rule(tenant=TENANTS, name=NAMES, left=st.integers(1, 6), stored=st.booleans())
+    def crash_making_anew(self, tenant: str, name: str, left: int, stored: bool) -> None:
+        self.clock.tick(31)
+        shown(self.store)
+        ledger = self.ledger(tenant, Crashing(self.store, left, stored=stored))
+        with suppress(Crash, ProjectionStopped):
+            rebuild(ledger, [self.projections[name]], page=2)
+
+    @rule(tenant=TENANTS, name=NAMES)
+    def go_back(self, tenant: str, name: str) -> None:
+        with suppress(InvalidInput, ProjectionStopped):
+            serve_previous(self.ledger(tenant), self.projections[name])
+
+    @rule(tenant=TENANTS, name=NAMES)
+    def drop(self, tenant: str, name: str) -> None:
+        drop(self.ledger(tenant), self.projections[name])
+
     @rule(run=RUNS, position=st.integers(1, 6))
     def poison(self, run: str, position: int) -> None:
         self.fragile.poison = {(run, position)}
@@ -211,7 +247,7 @@ class OnPostgres(Machine):
 
 
 def test_on_memory() -> None:
-    run_state_machine_as_test(OnMemory, settings=settings(stateful_step_count=25))
+    run_state_machine_as_test(OnMemory, settings=settings(max_examples=30, stateful_step_count=25))
 
 
 @pytest.mark.slow

@@ -7,14 +7,18 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from ledger import Actor, Ledger, open_ledger
 from ledger.stores.read_models import Column
+from projections.asking import ask
 from projections.errors import ProjectionAhead, ProjectionChanged
-from projections.runner import Runner
-from projections.standing import forget, wait_for
+from projections.rebuilding import drop, rebuild, serve_previous
+from projections.runner import Progress, Runner
+from projections.standing import forget, status, wait_for
+from projections.timeline import Timeline
 from tests.projections.samples import Counts, Goals, catch_up, fill, kept, naive, standing
 from tests.stores.place import address, administer
 
@@ -29,9 +33,12 @@ def graft(source: Path, target: Path) -> None:
     """Put what a ledger keeps for projections into another file: its log was restored, they were not."""
     with closing(sqlite3.connect(target, isolation_level=None)) as database:
         database.execute("ATTACH ? AS source", (str(source),))
-        query = "SELECT name, sql FROM source.sqlite_master WHERE type = 'table' AND name LIKE 'projection%'"
+        query = (
+            "SELECT name, sql FROM source.sqlite_master WHERE type = 'table' "
+            "AND (name LIKE 'projection%' OR name IN ('served', 'parked'))"
+        )
         for name, sql in database.execute(query).fetchall():
-            if name != "projections":
+            if name.startswith("projection_"):
                 database.execute(sql)
             database.execute(f'INSERT INTO main."{name}" SELECT * FROM source."{name}"')
 
@@ -147,6 +154,61 @@ def test_on_postgresql_it_is_told_as_well(tmp_path: Path) -> None:
     with opened(copy) as ledger, pytest.raises(ProjectionAhead) as ahead:
         catch_up(ledger, Counts())
     assert (ahead.value.run, ahead.value.position) == ("lost", 1)
+
+
+def test_it_is_made_anew_beside_the_rows_of_another_history_which_no_question_reads(
+    restored: Callable[[int], Path],
+) -> None:
+    path = restored(3)
+    with opened(path) as ledger:
+        ledger.open_run("found", "goal")
+        stop, told = Event(), list[Progress]()
+
+        def progress(now: Progress) -> None:
+            told.append(now)
+            if len(told) == 2:
+                stop.set()
+
+        rebuild(ledger, [Counts()], page=2, stop=stop, progress=progress)
+        # It is on its way, and nothing else is read meanwhile.
+        with pytest.raises(ProjectionAhead):
+            wait_for(ledger, Counts(), timeout=60)
+        rebuild(ledger, [Counts()])
+        assert wait_for(ledger, Counts(), timeout=60)
+        assert kept(ledger, Counts()) == naive(ledger, Counts())
+        # There is no way back to the other history.
+        with pytest.raises(ProjectionAhead):
+            serve_previous(ledger, Counts())
+        drop(ledger, Counts())
+        assert [one.state for one in status(ledger)] == ["active"]
+
+
+def test_no_question_is_answered_from_rows_of_another_history(tmp_path: Path) -> None:
+    live, copy = tmp_path / "live.db", tmp_path / "copy.db"
+    with opened(live) as ledger:
+        ledger.open_run("run", "goal")
+    shutil.copy(live, copy)
+    with opened(live) as ledger:
+        ledger.open_run("lost", "goal")
+        ask(ledger, "writers", run="lost")
+    graft(live, copy)
+    with opened(copy) as ledger:
+        ledger.open_run("found", "goal")
+        for how in (True, False):
+            with pytest.raises(ProjectionAhead):
+                ask(ledger, "writers", run="found", catch_up=how)
+        rebuild(ledger, [Timeline()])
+        assert len(ask(ledger, "writers", run="found").rows) == 1
+
+
+def test_a_build_that_was_under_way_in_another_history_begins_anew(restored: Callable[[int], Path]) -> None:
+    """Not only what is read: also what was being made comes from records that are not there."""
+    path = restored(2)
+    with opened(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("UPDATE projections SET built = 0")
+        ledger.open_run("found", "goal")
+        rebuild(ledger, [Counts()])
+        assert kept(ledger, Counts()) == naive(ledger, Counts())
 
 
 # --- tables ----------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from projections.questions.effect_keys import effect_keys
 
 _IN_FORCE = """
     SELECT i.run, i.position, i.source_positions, a.id, a.text, a.asserted_by, a.asserted_at, a.accepted_by,
-        a.actor, a.at, a.source, a.item, a.revision, a.published, a.position, a.hash, a.valid_from, a.valid_until,
+        a.actor, a.at, a.source, a.item, a.revision, a.published, a.position, a.hash, a.valid_from,
+        a.valid_until,
         CASE WHEN (a.valid_from IS NULL OR a.valid_from <= i.at)
             AND (a.valid_until IS NULL OR i.at < a.valid_until) THEN 1 ELSE 0 END,
         (SELECT MIN(s.position) FROM {sources.items} AS s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from ledger.errors import RunNotFound
 from ledger.events import ConstraintAccepted, ConstraintWithdrawn, EffectIntended, RunOpened
 from ledger.values import Recovery
 from projections.asking import ask
+from projections.questions import begun, constraint_changes, held, relaxations
 from projections.questions.relaxations import EffectsAfterChange, Relaxations
 from tests.projections.conftest import SetClock
 from tests.projections.questions.refund_desk import (
@@ -137,6 +139,24 @@ def test_what_was_never_changed_or_accepted_has_no_effects_after(desk: Desk) -> 
     assert (answer.rows, answer.notes) == ([], ())
     answer = ask(desk.ledger, AFTER, run=RUN, id="other")
     assert (answer.rows, answer.notes) == ([], (f"no constraint 'other' was ever accepted in {RUN}",))
+
+
+def test_many_runs_are_read_in_parts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> list[list[dict[str, Any]]]:
+        given: list[dict[str, Any]] = [{}, {"run": RUN}, {"source": "policy:refunds"}]
+        after = answered(desk.ledger, AFTER, run=RUN, id="limit")
+        return [*(answered(desk.ledger, ASKED, **one) for one in given), after]
+
+    at_once = told()
+    assert len({row["run"] for row in at_once[0]}) == 2
+    for module, name in (
+        (held, "_RUNS"),
+        (begun, "_RUNS"),
+        (constraint_changes, "_SOME"),
+        (relaxations, "_KEYS"),
+    ):
+        monkeypatch.setattr(module, name, 1)
+    assert told() == at_once
 
 
 def test_a_tightening_is_a_change_and_no_relaxation(tmp_path: Path) -> None:

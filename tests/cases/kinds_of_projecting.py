@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.cases.kind import cannot_occur, comes_with, covered
+from tests.cases.kind import cannot_occur, covered
 
 PROJECTING: Final = (
     covered(
@@ -12,13 +12,17 @@ PROJECTING: Final = (
         "one event that cannot be handled stops the line",
         "projections/test_stopping.py::test_rows_are_kept_up_to_the_record_before_it",
         "projections/test_stopping.py::test_the_others_go_on_and_so_does_a_follower",
+        "projections/test_parking.py::test_it_is_set_aside_with_all_that_follows_and_the_others_go_on",
         "adapters/cli/test_project.py::test_a_stopped_one_is_bad_news_with_its_place",
+        "adapters/cli/test_project.py::test_a_run_that_is_set_aside_is_bad_news_until_it_is_handled",
     ),
-    cannot_occur(
+    covered(
         "073",
         "what is skipped was to be kept aside, and nobody built that",
-        "nothing is skipped: a projection stops, names the place, and goes on there after the fix",
-        "projections/test_stopping.py::test_two_poisons_stop_it_one_after_the_other",
+        "projections/test_parking.py::test_it_is_set_aside_with_all_that_follows_and_the_others_go_on",
+        "projections/test_parking.py::test_whatever_was_set_aside_the_rows_after_the_fix_are_those_of_one_fold",
+        "projections/test_parking.py::test_an_answer_names_what_is_aside_and_none_is_given_about_it",
+        "stores/test_builds.py::test_streams_that_are_aside_are_kept_with_the_page_and_go_with_the_build",
     ),
     cannot_occur(
         "074",
@@ -33,12 +37,27 @@ PROJECTING: Final = (
         "projections/test_killed.py::test_on_postgresql_a_page_is_kept_or_not_whenever_its_process_dies",
         "stores/test_read_models.py::test_rows_and_cursor_are_stored_together_or_not_at_all",
     ),
-    comes_with("076 077", "while a view is rebuilt its users see half of it", "projections"),
+    covered(
+        "076",
+        "while a view is rebuilt its users see half of it",
+        "projections/test_rebuilding.py::test_it_is_made_beside_what_is_read_and_takes_its_place_when_it_has_caught_up",
+        "projections/test_asking_builds.py::test_answers_come_from_what_is_served_all_through_a_rebuild",
+    ),
+    covered(
+        "077",
+        "a view is rebuilt while it is read and written to, and one can go back",
+        "projections/test_rebuilding.py::test_rows_are_read_and_events_appended_all_through_a_rebuild",
+        "projections/test_rebuilding.py::test_one_goes_back_and_it_catches_up",
+        "projections/test_killed.py::test_on_sqlite_a_swap_is_made_or_not_whenever_its_process_dies",
+        "projections/test_killed.py::test_on_postgresql_a_swap_is_made_or_not_whenever_its_process_dies",
+        "projections/test_identical.py::test_rows_are_those_of_one_fold_however_they_came_about",
+    ),
     cannot_occur(
         "078",
         "a new version does once more to the outside what the old one did",
         "a handler puts rows and has nothing else to act with; what acts are effects, each claimed once",
-        "projections/test_restored.py::test_a_new_version_is_built_beside_the_old_one",
+        "projections/test_identical.py::test_a_handler_has_nothing_to_act_on_the_outside_with",
+        "projections/test_rebuilding.py::test_a_newer_version_takes_the_place_of_an_older_one_and_no_older_one_does",
     ),
     covered(
         "081",

@@ -106,6 +106,14 @@ def wait_for(ledger: Ledger, projection: Projection, position: int | None = None
     return Wakeup(_POLL_SECONDS).wait(arrived, timeout)
 
 
+def served_model(ledger: Ledger, projection: Projection) -> Model:
+    """Return the build of a projection that is read now, for `ledger.store.read_models()`.
+
+    It may be another a moment later: within `look` ask for what is served, and use that build for all.
+    """
+    return followed(edge_of(ledger), projection.model)
+
+
 def resume_projection(ledger: Ledger, projection: Projection) -> None:
     """Let a projection that stopped at a record try it again, under the runners that are at work.
 

@@ -42,7 +42,8 @@ Example:
 
 HELP_DROP = """Delete builds of projections that are neither read nor to be.
 
-No event is touched, and what is read stays. There is no way back to what was dropped.
+No event is touched, and what is read stays. There is no way back to what was dropped; programs of an older
+version that are still at work make theirs again.
 
 \b
 Example:

@@ -58,6 +58,18 @@ _CASTS: Mapping[type, str] = {str: "text", int: "bigint", bool: "bigint", bytes:
 _ARRAYS: Mapping[Kind, str] = {"text": "text[]", "integer": "bigint[]", "bytes": "bytea[]"}
 
 
+_LOOKING = b"""
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL plan_cache_mode = force_custom_plan;
+SET LOCAL enable_seqscan = on;
+SET LOCAL enable_bitmapscan = on;
+SET LOCAL enable_hashjoin = on;
+SET LOCAL enable_mergejoin = on;
+"""
+"""Questions join tables, and are planned for what they ask and how large these are: the settings of a session
+are made for statements that find single rows."""
+
+
 class PostgresReadModels(PostgresBuilds):
     """See `ledger.stores.read_models.ReadModels`.
 
@@ -106,7 +118,7 @@ class PostgresReadModels(PostgresBuilds):
 
     def look(self, tenant: str, step: Callable[[Look], T]) -> T:
         def read(session: Session) -> T:
-            session.command(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            session.command(_LOOKING)
             try:
                 found = step(_Look(session, tenant, self._sql, self._within))
                 session.command(b"COMMIT")

@@ -31,16 +31,16 @@ from ledger.stores.base import (
     size,
 )
 from ledger.stores.commit import Group
-from ledger.stores.contents import already, in_the_way, sources_of
-from ledger.stores.contents import renewed as named_again
+from ledger.stores.contents import sources_of
 from ledger.stores.leases import checked, renewed
+from ledger.stores.memory_contents import MemoryContents
 from ledger.stores.memory_read_models import MemoryReadModels
 from ledger.stores.probe import NOTHING, Place, Stored, decide
 from ledger.stores.stamps import system_clock
 from ledger.stores.wakeup import Wakeup
 
 
-class MemoryStore:
+class MemoryStore(MemoryContents):
     """Keeps the ledger in this process; after a fork parent and child each go on with their own copy.
 
     Raises:
@@ -150,55 +150,6 @@ class MemoryStore:
             tables = self._held()
             found = {digest: tables.blobs.get((tenant, digest)) for digest in digests}
         return {digest: next(iter(kinds.values())).content for digest, kinds in found.items() if kinds}
-
-    def list_blobs(self, tenant: str, *, after: BlobPlace | None = None, limit: int = 500) -> list[BlobRow]:
-        with self._lock:
-            places = sorted(
-                place for place in self._held().blob_places(tenant) if after is None or place > after
-            )
-            return [self._tables.blob_row(tenant, place) for place in places[: max(limit, 0)]]
-
-    def blob_rows(self, tenant: str, digests: Iterable[bytes]) -> list[BlobRow]:
-        with self._lock:
-            tables = self._held()
-            places = sorted(tables.blob_places(tenant, set(digests)))
-            return [tables.blob_row(tenant, place) for place in places]
-
-    def kept_blobs(self, tenant: str, digests: Iterable[bytes]) -> list[Blob]:
-        with self._lock:
-            tables = self._held()
-            places = sorted(tables.blob_places(tenant, set(digests)))
-            return [tables.blobs[tenant, place.digest][place.kind] for place in places]
-
-    def drop_blobs(
-        self, tenant: str, places: Sequence[BlobPlace], *, since: int, but: str
-    ) -> list[BlobPlace]:
-        with self._lock:
-            tables = self._held()
-            behind = (tables.events[index] for index in range(max(since, 0), len(tables.events)))
-            records = (row.record for row in behind if row.tenant == tenant and row.stream != but)
-            kept = named_again(records, {place.digest for place in places})
-            dropped = sorted(
-                place
-                for place in set(places)
-                if place.digest not in kept and place.kind in tables.blobs.get((tenant, place.digest), {})
-            )
-            for place in dropped:
-                del tables.blobs[tenant, place.digest][place.kind]
-        return dropped
-
-    def restore(self, restore: Restore) -> tuple[int, ...]:
-        with self._lock:
-            tables = self._held()
-            refusal = in_the_way(restore, tables)
-            if refusal is not None:
-                gids = already(restore, tables)
-                if gids is None:
-                    raise refusal
-                return gids
-            gids = tables.restore(restore)
-        self._wakeup.announce()
-        return gids
 
     def open_head(self, tenant: str, stream: str) -> int:
         with self._lock:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from hashlib import sha256
+from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
 from ledger.errors import EffectInFlight, PositionConflict
 from ledger.stores.base import Blob, BlobPlace, BlobRow, FullStore, Restore, StreamAppend, StreamRow
-from tests.stores.builder import TENANT, Spec, assert_whole, everything, one, part
+from ledger.stores.opening import open_store
+from tests.stores.builder import TENANT, Spec, assert_whole, everything, one, part, until
 from tests.stores.conftest import KINDS
+from tests.stores.place import address, administer, database, schema_of
 
 OWNED = [kind for kind in KINDS if kind != "pgbouncer"]
 """Behind the pooler the login is a writer, who may not delete contents."""
@@ -107,3 +114,39 @@ def test_rows_that_do_not_fit_are_stored_not_at_all(store: FullStore) -> None:
         store.restore(Restore(TENANT, (other[0], rival[0])))
     assert [row.stream for row in everything(store)] == ["run-1", "run-3"]
     assert store.list_blobs(TENANT) == []
+
+
+def test_who_stores_a_content_again_and_who_drops_it_wait_for_each_other(tmp_path: Path) -> None:
+    """Whichever comes first: what an event names that is stored is there in the end."""
+    url = address("postgres", tmp_path)
+    kept = [blob(b"one"), blob(b"two")]
+    with closing(open_store(url)) as writer, closing(open_store(url)) as owner, ThreadPoolExecutor() as pool:
+        writer.append(one(part("run-1", "a"), blobs=kept))
+        since = owner.end(newest=True)
+        with psycopg.connect(database(url)) as rival:
+            # As an append does it that stores the content again: it holds the row until it has ended.
+            again = rival.execute(
+                SQL(
+                    "INSERT INTO {}.blobs VALUES (%s, %s, 'message', 'one') "
+                    "ON CONFLICT (tenant, digest, kind) DO UPDATE SET expires_at = NULL "
+                    "WHERE blobs.expires_at IS NOT NULL"
+                ).format(Identifier(schema_of(url))),
+                (TENANT, kept[0].digest),
+            )
+            assert again.rowcount == 0
+            places = [place(each) for each in kept]
+            dropping = pool.submit(owner.drop_blobs, TENANT, places, since=since, but="")
+            until(lambda: waits_for_a_lock(url))
+            assert not dropping.done()
+            writer.append(one(part("run-2", Spec("b", {"digest": kept[0].digest.hex()}))))
+            rival.commit()
+        assert dropping.result() == [place(kept[1])]
+        assert writer.blobs(TENANT, [each.digest for each in kept]) == {kept[0].digest: b"one"}
+
+
+def waits_for_a_lock(url: str) -> bool:
+    return administer(
+        url,
+        "SELECT EXISTS (SELECT FROM pg_stat_activity "
+        "WHERE wait_event_type = 'Lock' AND query LIKE '%{s}%FOR UPDATE%' AND pid <> pg_backend_pid())",
+    ) == [(True,)]

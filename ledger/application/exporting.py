@@ -94,10 +94,12 @@ def export(
     Raises:
         RunNotFound: there is no such run.
         ChainBroken, IntegrityError: what is stored is not what was written, so nothing more is.
+        StoreBusy: on PostgreSQL, somebody's open transaction has kept back for 30 s what was stored before
+            this call; `holders` names who.
         StoreError: a record is of a newer program, or the store is away.
     """
     edge = edge_of(ledger)
-    end = edge.store.end()
+    end = _shown(edge)
     streams = None if runs is None else _with_what_they_rest_on(edge, runs)
     rows = _everything(edge, end) if streams is None else _together(edge, streams, end)
     out = _Out(write)
@@ -200,6 +202,14 @@ def _rows_by_digest(edge: Edge, rows: Iterable[StoredRow]) -> dict[bytes, list[B
     for one in edge.store.blob_rows(edge.tenant, names):
         found.setdefault(one.digest, []).append(one)
     return found
+
+
+def _shown(edge: Edge) -> int:
+    """Wait until followers are shown all that is stored now, and return up to where that is."""
+    newest = edge.store.end(newest=True)
+    while (end := edge.store.end()) < newest:
+        edge.store.wait(end, 1.0)
+    return end
 
 
 # --- what to read, in which order ---------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple
 from ledger.application.edge import Edge
 from ledger.application.export_format import VERSION, End, Entry, Header, Shelf, read_header, read_line
 from ledger.application.ledger import Ledger, edge_of
+from ledger.application.own_stream import STREAM
 from ledger.canonical import invalid
 from ledger.codec import columns, decode
 from ledger.record import ZERO_HASH, Record, Row, broken
@@ -56,6 +57,8 @@ class Imported:
     """Contents that were stored with them."""
     missing: int = 0
     """Contents that records in the file name, and that its ledger did not have."""
+    own_left_out: bool = False
+    """What the other ledger had to say of itself was left out, since this one has said other things."""
     differing: list[Differing] = field(default_factory=list)
     """Why nothing was stored: streams that are another story here, the first hundred of them."""
 
@@ -67,7 +70,8 @@ def import_runs(
 
     Hashes cover the name of the tenant, so a file is for the tenant of that name only. A run of which this
     ledger has the beginning is continued. Global positions are given anew, in the order of the file. Where a
-    stream goes on differently here nothing is stored, and the answer says where.
+    stream goes on differently here nothing is stored, and the answer says where; only the tenant's own stream
+    is then left out.
 
     Args:
         ledger: the ledger to add to.
@@ -167,6 +171,9 @@ class _Check:
         self._check_end(
             one, End(found.records, found.streams, contents, one.missing, lines.before.hexdigest())
         )
+        if self._differing.pop(STREAM, None) is not None:
+            found.own_left_out = True
+            self.here[STREAM] = self._told[STREAM].position
         found.differing = [Differing(*pair) for pair in sorted(self._differing.items())[:_MOST_DIFFERING]]
         return found
 

@@ -241,6 +241,21 @@ def test_what_has_expired_stays_so_and_says_so(target: Ledger) -> None:
         assert (report.standing, report.expired_blobs) == (Standing.SOUND, 1)
 
 
+def test_what_this_ledger_has_said_of_itself_stays(target: Ledger) -> None:
+    clock = Clock()
+    with opened(MemoryStore(), clock=clock) as origin:
+        for ledger, run in ((origin, "there"), (target, "here")):
+            ledger.open_run(run, "goal").record_message("m-1", "user", run)
+        clock.tick(3600)
+        for ledger, run in ((origin, "there"), (target, "here")):
+            expire(ledger, run=run, now=clock(), **KIM)
+        done = read(target, written(origin, ["there"])[0])
+        assert (done.own_left_out, done.differing, done.added) == (True, [], 2)
+        assert len(target.store.read("default", "$ledger")) == 1
+        report = verify(target)
+        assert (report.standing, report.expired_blobs, report.missing_blobs) == (Standing.UNSUPPORTED, 1, 1)
+
+
 def test_it_is_for_the_tenant_of_that_name_only(whole: bytes) -> None:
     with opened(MemoryStore(), "acme") as other:
         with pytest.raises(InvalidInput) as refused:

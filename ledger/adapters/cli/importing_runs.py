@@ -81,5 +81,9 @@ def _show(screen: Screen, done: Imported) -> None:
         f"{counted(done.added, 'record')} and {counted(done.contents, 'content')} added, "
         f"{counted(known, 'record')} here already, in {counted(done.streams, 'stream')}"
     )
+    if done.own_left_out:
+        screen.line(
+            "what the other ledger says of itself ($ledger) is left out: this one has said other things"
+        )
     if done.missing:
         screen.line(f"{counted(done.missing, 'content')} that records name is not in the file")

@@ -23,8 +23,7 @@ from ledger.errors import LedgerError
 from ledger.stores.base import StoredRow
 from ledger.stores.read_models import Changes, Key, Model, Row
 from projections.base import Projection
-from projections.handling import Found, Handled, Here, stored_rows
-from projections.reading import found_in
+from projections.handling import Decoder, Handled, Here, stored_rows, time_of
 from projections.rows import Read
 
 FEWEST = 64
@@ -164,7 +163,7 @@ class Share:
             changes = self._crew.handled(self, model, rows)
             if changes is not None:
                 self._is_here = False
-                return Handled(len(rows), self._here.time_of(rows), changes)
+                return Handled(len(rows), time_of(rows), changes)
         if not self._is_here:
             self._here.begin()
             self._is_here = True
@@ -216,30 +215,14 @@ class _Worker:
         self._process.close()
 
 
-class _Page:
-    """The records of a worker, decoded once for all projections."""
-
-    def __init__(self, rows: list[StoredRow]) -> None:
-        self.rows = rows
-        self._found: list[Found] | None = None
-
-    def records(self, rows: Sequence[StoredRow]) -> Sequence[Found]:
-        if self._found is None:
-            self._found = found_in(rows)
-        return self._found
-
-
 def work(url: str, tenant: str, projections: list[Projection], pipe: Connection) -> None:
     """Handle what comes through a pipe until it is closed: the life of a worker."""
     # Ctrl-C is for who sent the work; he closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with _opened_late(url, tenant) as reading:
-        page = _Page([])
-
-        def records(rows: Sequence[StoredRow]) -> Sequence[Found]:
-            return page.records(rows)
-
-        hands = [Here(one, reading, records) for one in projections]
+        page: list[StoredRow] = []
+        decode = Decoder()
+        hands = [Here(one, reading, decode) for one in projections]
         epochs = [-1] * len(hands)
         while True:
             try:
@@ -247,7 +230,7 @@ def work(url: str, tenant: str, projections: list[Projection], pipe: Connection)
             except (EOFError, OSError):
                 return
             if kind == "page":
-                page = _Page(message)
+                page = message
                 continue
             ticket, index, epoch, slot = message
             if epochs[index] != epoch:
@@ -255,7 +238,7 @@ def work(url: str, tenant: str, projections: list[Projection], pipe: Connection)
                 epochs[index] = epoch
             model = projections[index].model._replace(slot=slot)
             with _heard(pipe, ticket) as answer:
-                handled = hands[index].handled(model, page.rows)
+                handled = hands[index].handled(model, page)
                 if handled.error is None:
                     answer.append(handled.changes)
 

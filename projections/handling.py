@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from ledger.application.edge import Edge
+from ledger.application.rows import decoded
 from ledger.errors import StoreBusy, StoreUnavailable, UnknownEventName
+from ledger.events import Event
 from ledger.record import Record
 from ledger.stores.base import StoredRow
 from ledger.stores.read_models import Changes, Key, Model, Row
@@ -16,8 +19,46 @@ from projections.rows import Read, Rows
 
 _MOST_WORDS = 500
 
-Found = Record | Exception
-"""What a row was read as, or why it cannot be."""
+
+class Decoded:
+    """Rows as records, decoded once for all projections that handle them."""
+
+    def __init__(self, rows: Sequence[StoredRow]) -> None:
+        self.rows = rows
+        self.at: datetime | None = None
+        """Time of the last record that could be read."""
+        self._found: list[Record | Exception] = []
+        self._kinds: dict[type[Event], list[int]] = {}
+        self._errors: list[int] = []
+        for place, row in enumerate(rows):
+            try:
+                record = decoded(row)
+            except Exception as error:  # noqa: BLE001 - told with the row, by each projection it is for
+                self._found.append(error)
+                self._errors.append(place)
+            else:
+                self._found.append(record)
+                self._kinds.setdefault(type(record.event), []).append(place)
+                self.at = record.at
+
+    def wanted(self, kinds: Collection[type[Event]] | None) -> Iterator[tuple[int, Record | Exception]]:
+        """Yield, with its place, each record of some events, and why a row cannot be read; None: of all."""
+        if kinds is None:
+            return enumerate(self._found)
+        places = sorted(chain(self._errors, *(self._kinds[kind] for kind in self._kinds.keys() & kinds)))
+        return ((place, self._found[place]) for place in places)
+
+
+class Decoder:
+    """Decodes rows, unless they are those that it decoded last."""
+
+    def __init__(self) -> None:
+        self._last = Decoded([])
+
+    def __call__(self, rows: Sequence[StoredRow]) -> Decoded:
+        if self._last.rows != rows:
+            self._last = Decoded(rows)
+        return self._last
 
 
 class Handled(NamedTuple):
@@ -52,18 +93,18 @@ class Here:
     Args:
         projection: whose.
         read: makes, for a build, what reads its stored rows.
-        records: decodes rows.
+        decode: turns rows into records.
     """
 
     def __init__(
         self,
         projection: Projection,
         read: Callable[[Model], Read],
-        records: Callable[[Sequence[StoredRow]], Sequence[Found]],
+        decode: Callable[[Sequence[StoredRow]], Decoded],
     ) -> None:
         self._projection = projection
         self._read = read
-        self._records = records
+        self._decode = decode
         self._handler = projection.begin()
 
     def begin(self) -> None:
@@ -73,36 +114,32 @@ class Here:
         pending = Rows(model, self._read(model))
         if not rows:
             return Handled(0, None, pending.changes)
-        wants, handle = self._projection.wants, self._handler.handle
-        at: datetime | None = None
-        done = 0
+        page, done = self._decode(rows), 0
         try:
-            for record in self._records(rows):
+            for done, record in page.wanted(self._projection.wants):  # noqa: B007 - told where it goes wrong
                 if isinstance(record, Exception):
                     self._pass_over(record)
                 else:
-                    at = record.at
-                    if wants is None or type(record.event) in wants:
-                        handle(record, pending)
-                done += 1
+                    self._handler.handle(record, pending)
             # Whose record it was is not known from here on: half of them are tried.
-            done //= 2
+            done = len(rows) // 2
             self._handler.finish(pending)
         except (StoreUnavailable, StoreBusy):
             raise
         except Exception as error:  # noqa: BLE001 - a projection's own code may raise anything
-            return Handled(done, at, pending.changes, error)
-        return Handled(len(rows), at, pending.changes)
-
-    def time_of(self, rows: Sequence[StoredRow]) -> datetime | None:
-        """Return the time of the last of some records that were handled elsewhere."""
-        found = (self._records([row])[0] for row in reversed(rows))
-        return next((record.at for record in found if not isinstance(record, Exception)), None)
+            return Handled(done, page.at, pending.changes, error)
+        return Handled(len(rows), page.at, pending.changes)
 
     def _pass_over(self, error: Exception) -> None:
         """Go on past an event that is not known here and was never wanted; else raise what is wrong."""
         if not isinstance(error, UnknownEventName) or self._projection.wants_name(error.name):
             raise error
+
+
+def time_of(rows: Sequence[StoredRow]) -> datetime | None:
+    """Return the time of the last of some records that were handled elsewhere."""
+    found = (Decoded([row]).at for row in reversed(rows))
+    return next((at for at in found if at is not None), None)
 
 
 def stored_rows(edge: Edge) -> Callable[[Model], Read]:

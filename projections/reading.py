@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledger.application.edge import Edge
-from ledger.application.rows import decoded
 from ledger.stores.base import StoredRow
 from ledger.stores.read_models import Mark
-from projections.handling import Found
+from projections.handling import Decoder
 
 PAGE = 500
 """Records of a page, where nothing else was asked for."""
@@ -42,7 +41,8 @@ class Reader:
         self._edge = edge
         self._asked: tuple[int, int] | None = None
         self._last: Read | None = None
-        self._decoded: dict[int, Found] = {}
+        self.decode = Decoder()
+        """What turns its rows into records, once for all projections."""
 
     def page(self, after: int, limit: int) -> Read:
         """Read at most `limit` records behind a global position; what was read last is not read again."""
@@ -57,17 +57,8 @@ class Reader:
         mark = None if last is None else Mark(last.gid, last.stream, last.position, last.hash)
         reached = after if last is None else last.gid
         read = Read(rows, mark, reached if full else max(reached, end), full)
-        known = {row.gid for row in rows}
-        self._decoded = {gid: found for gid, found in self._decoded.items() if gid in known}
         self._asked, self._last = (after, limit), read
         return read
-
-    def records(self, rows: Sequence[StoredRow]) -> Sequence[Found]:
-        """Decode rows of the page that was read last, each of them once for all projections."""
-        found = self._decoded
-        new = [row for row in rows if row.gid not in found]
-        found.update(zip([row.gid for row in new], found_in(new), strict=True))
-        return [found[row.gid] for row in rows]
 
     def hash_at(self, gid: int, known: Mark | None) -> bytes | None:
         """Return the hash of the record at a global position, whosever it is; None where none is shown.
@@ -78,17 +69,6 @@ class Reader:
             return known.hash
         rows = self._edge.store.tail(after=gid - 1, limit=1)
         return rows[0].hash if rows and rows[0].gid == gid else None
-
-
-def found_in(rows: Sequence[StoredRow]) -> list[Found]:
-    """Decode rows, each by itself; what was changed, or is unknown to this program, is found as an error."""
-    found: list[Found] = []
-    for row in rows:
-        try:
-            found.append(decoded(row))
-        except Exception as error:  # noqa: BLE001 - told with the record, by the projection that wants it
-            found.append(error)
-    return found
 
 
 class PageSize:

@@ -191,7 +191,7 @@ def _hands(
     edge: Edge, reader: Reader, projections: Sequence[Projection], workers: int, url: str | None
 ) -> Iterator[dict[str, Hands]]:
     """Lend who handles the records of each projection."""
-    hands: dict[str, Hands] = {one.name: Here(one, stored_rows(edge), reader.records) for one in projections}
+    hands: dict[str, Hands] = {one.name: Here(one, stored_rows(edge), reader.decode) for one in projections}
     shared = [one for one in projections if one.by_run]
     if workers == 1 or url is None or not shared:
         yield hands
@@ -199,7 +199,7 @@ def _hands(
     crew = Crew(url, edge.tenant, shared, workers)
     try:
         for one in shared:
-            hands[one.name] = crew.share(Here(one, stored_rows(edge), reader.records))
+            hands[one.name] = crew.share(Here(one, stored_rows(edge), reader.decode))
         yield hands
     finally:
         crew.close()

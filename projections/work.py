@@ -30,9 +30,9 @@ from ledger.stores.read_models import (
 from projections.base import Projection
 from projections.cursors import again, changed, check_mark, is_ahead, stop_error
 from projections.errors import ProjectionStopped
-from projections.handling import Hands, Here, stored_rows, words
+from projections.handling import Decoded, Hands, Here, stored_rows, words
 from projections.parking import Aside, set_aside
-from projections.reading import PageSize, Read, Reader, found_in
+from projections.reading import PageSize, Read, Reader
 from projections.serving import find_cursor, find_served, slot_of
 
 TRY_SECONDS = 0.2
@@ -79,7 +79,7 @@ class Work:
             raise invalid("park", f"rows of {projection.name} come from several streams: none is set aside")
         self._size = PageSize(manner.page, manner.page_bytes)
         self._replay_size = PageSize(manner.page, manner.page_bytes)
-        self._hands = hands or Here(projection, stored_rows(edge), reader.records)
+        self._hands = hands or Here(projection, stored_rows(edge), reader.decode)
         self._held: _Held | None = None
         self._stopped_at: int | None = None
         self._try_at = 0.0
@@ -304,7 +304,7 @@ class Work:
         found = self._edge.store.read(self._edge.tenant, run, after=parked.position - 1, limit=size.now + 1)
         there = [row for row in found if row.gid <= held.reached.gid]
         rows = there[: min(size.fit(there), size.now)]
-        handled = Here(self.projection, stored_rows(self._edge), found_in).handled(self.model, rows)
+        handled = Here(self.projection, stored_rows(self._edge), Decoded).handled(self.model, rows)
         count, error = handled.fine, handled.error
         if error is None:
             left = None

@@ -94,8 +94,9 @@ def test_what_not_every_database_keeps_is_refused(record: Record, values: dict[s
         page.put("one", values, record)
     assert not any(page.changes.values())
     # Also behind rows of the same kinds that were fine.
-    for fine in ({"number": 1, "id": "a"}, {"number": 1, "id": "a", "raw": b""}):
-        page.put("one", fine, record)
+    fine: list[dict[str, Any]] = [{"number": 1, "id": "a"}, {"number": 1, "id": "a", "raw": b""}]
+    for one in fine:
+        page.put("one", one, record)
         with pytest.raises(InvalidInput):
             page.put("one", values, record)
     assert list(page.changes["one"]) == [("a", 1)]

@@ -115,13 +115,14 @@ class SQLiteReadModels:
             return [table_name(model, table) for table in model.tables if table.name in there]
 
         def some_of(name: str) -> Callable[[sqlite3.Cursor], int]:
-            rows = f'SELECT rowid FROM "{name}" WHERE "tenant" = ? LIMIT {BATCH}'
+            # Somebody else may have come to the end of it since, and begun anew.
+            rows = f'SELECT rowid FROM "{name}" WHERE "tenant" = ? AND {self._sql["is_going"]} LIMIT {BATCH}'
             query = f'DELETE FROM "{name}" WHERE rowid IN ({rows})'
-            return lambda cursor: cursor.execute(query, (tenant,)).rowcount
+            return lambda cursor: cursor.execute(query, (tenant, *place)).rowcount
 
         def end(cursor: sqlite3.Cursor) -> None:
-            cursor.execute(self._sql["unpark_all"], place)
-            cursor.execute(self._sql["forget"], place)
+            if cursor.execute(self._sql["forget"], place).rowcount:
+                cursor.execute(self._sql["unpark_all"], place)
 
         for name in self._writer.run(begin):
             while self._writer.run(some_of(name), durable=False) == BATCH:

@@ -6,14 +6,17 @@ import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ledger.errors import LeaseLost
+from ledger.stores import sqlite_read_models
 from ledger.stores.base import FullStore
 from ledger.stores.builds import Build, Parked, Served
+from ledger.stores.postgres import builds as postgres_builds
 from ledger.stores.postgres.store import PostgresStore
-from ledger.stores.read_models import Advance, Column, Cursor, Mark, Model, Reached, Table
+from ledger.stores.read_models import Advance, Changes, Column, Cursor, Mark, Model, Reached, Table
 from ledger.stores.scripts import migrations, statements
 from ledger.stores.sqlite import SQLiteStore
 from tests.stores.builder import TENANT, together
@@ -39,7 +42,7 @@ def take(store: FullStore, model: Model, holder: str = "a") -> Cursor:
 
 def go_to(store: FullStore, model: Model, taken: Cursor, gid: int, *, rows: int = 0) -> Cursor:
     reached = Reached(Mark(gid, "run", gid, b"h" * 32))
-    changes = {"names": {(f"{number}",): (f"{number}", 1) for number in range(rows)}}
+    changes: Changes = {"names": {(f"{number}",): (f"{number}", 1) for number in range(rows)}}
     page = Advance(taken.fence, taken.reached.gid, reached, changes, 30)
     store.read_models().advance(TENANT, model, page, now=NOW)
     return taken._replace(reached=reached)
@@ -143,6 +146,33 @@ def test_what_is_forgotten_is_served_no_more_and_what_is_next_is(store: FullStor
     models.forget(TENANT, BESIDE)
     assert served(store) is None
     models.forget(TENANT, BESIDE)
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+def test_who_forgets_late_takes_nothing_from_who_has_begun_anew(
+    store: FullStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (sqlite_read_models, postgres_builds):
+        monkeypatch.setattr(module, "BATCH", 1)
+    models: Any = store.read_models()
+    go_to(store, FIRST, take(store, FIRST), 7, rows=3)
+    place, name = (models._writer, "run") if hasattr(models, "_writer") else (models._side, "use")
+    step, calls = getattr(place, name), list[int]()
+
+    def stepped(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            # After its first row: another does all that is left, and somebody begins.
+            store.read_models().forget(TENANT, FIRST)
+            go_to(store, FIRST, take(store, FIRST, "b"), 9, rows=2)
+        return step(*arguments, **options)
+
+    monkeypatch.setattr(place, name, stepped)
+    models.forget(TENANT, FIRST)
+    assert len(calls) > 3
+    assert len(models.page(TENANT, FIRST, "names")) == 2
+    assert [(one.reached.gid, one.holder) for one in models.cursors(TENANT)] == [(9, "b")]
+    assert served(store) is not None
 
 
 def test_streams_that_are_aside_are_kept_with_the_page_and_go_with_the_build(store: FullStore) -> None:

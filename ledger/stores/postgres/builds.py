@@ -63,14 +63,15 @@ class PostgresBuilds:
 
         def some_of(name: str) -> Callable[[Session], int]:
             table = self._table(name)
-            rows = f"SELECT ctid FROM {table} WHERE tenant = $1 LIMIT {BATCH}"
+            # Somebody else may have come to the end of it since, and begun anew.
+            rows = f"SELECT ctid FROM {table} WHERE tenant = $1 AND {self._sql['is_going']} LIMIT {BATCH}"
             query = f"DELETE FROM {table} WHERE ctid = ANY (ARRAY({rows}))"
-            return lambda session: session.connection.execute(query.encode(), (tenant,)).rowcount
+            return lambda session: session.connection.execute(query.encode(), place).rowcount
 
         def end(session: Session) -> None:
             with transaction(session):
-                self._execute(session, "unpark_all", *place)
-                self._execute(session, "forget", *place)
+                if self._ask(session, "forget", *place):
+                    self._execute(session, "unpark_all", *place)
 
         for name in self._side.use(begin):
             while self._side.use(some_of(name)) == BATCH:

@@ -80,9 +80,18 @@ INSERT INTO {schema}.projections (tenant, projection, version, slot, shape, tabl
 VALUES ($1::text, $2::text, $3::bigint, $4::bigint, '', $5::text, clock_timestamp())
 ON CONFLICT DO NOTHING
 
+-- name: is_going
+-- A condition within a statement.
+EXISTS (
+    SELECT 1
+    FROM {schema}.projections
+    WHERE tenant = $1 AND projection = $2 AND version = $3 AND slot = $4 AND shape = ''
+)
+
 -- name: forget
 DELETE FROM {schema}.projections
 WHERE tenant = $1 AND projection = $2 AND version = $3 AND slot = $4 AND shape = ''
+RETURNING 1
 
 -- name: served
 SELECT tenant, projection, version, slot, since, previous_version, previous_slot, next_version, next_slot

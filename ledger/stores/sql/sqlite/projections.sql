@@ -49,6 +49,12 @@ VALUES (?, ?, ?, ?, '', ?, ?, 1)
 ON CONFLICT (tenant, projection, version, slot) DO UPDATE SET
     shape = '', holder = NULL, until = NULL, fence = fence + 1
 
+-- name: is_going
+-- A condition within a statement.
+EXISTS (
+    SELECT 1 FROM projections WHERE tenant = ? AND projection = ? AND version = ? AND slot = ? AND shape = ''
+)
+
 -- name: forget
 DELETE FROM projections WHERE tenant = ? AND projection = ? AND version = ? AND slot = ? AND shape = ''
 

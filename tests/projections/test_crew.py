@@ -15,7 +15,7 @@ from ledger.application.ledger import edge_of
 from ledger.errors import InvalidInput
 from ledger.record import Record
 from projections import crew
-from projections.base import Column, Projection, Rows, Table
+from projections.base import Column, Handler, Projection, Rows, Table
 from projections.built_in import BUILT_IN
 from projections.cursors import cursor_of
 from projections.errors import ProjectionStopped
@@ -43,6 +43,41 @@ class Sturdy(Counts):
                 os.kill(os.getpid(), signal.SIGKILL)
             raise ValueError("not in another process")
         super().handle(record, rows)
+
+
+class Remembering(Projection):
+    """How many records each run has, remembered between pages; some records hurt in another process."""
+
+    name = "remembering"
+    version = 1
+    by_run = True
+    tables = (Table("runs", (Column("run"), Column("records", "integer")), key=("run",)),)
+
+    def __init__(self, here: int) -> None:
+        self.here = here
+
+    def handle(self, record: Record, rows: Rows) -> None:
+        raise AssertionError("its handler is what begin returns")
+
+    def begin(self) -> Handler:
+        return _Memory(self.here)
+
+
+class _Memory:
+    def __init__(self, here: int) -> None:
+        self.here = here
+        self.known: dict[str, int] = {}
+
+    def handle(self, record: Record, rows: Rows) -> None:
+        if record.position in {2, 5} and os.getpid() != self.here:
+            raise ValueError("not in another process")
+        if record.run not in self.known:
+            self.known[record.run] = (rows.get("runs", [record.run]) or {"records": 0})["records"]
+        self.known[record.run] += 1
+        rows.put("runs", {"run": record.run, "records": self.known[record.run]}, record)
+
+    def finish(self, rows: Rows) -> None:
+        pass
 
 
 class Poisoned(Counts):
@@ -150,6 +185,17 @@ def test_what_the_crew_cannot_do_is_done_where_it_is_read(
         assert kept(ledger, projection) == naive(ledger, Counts())
     # One page at least was handled here, and others were not.
     assert set(noted) == {True, False}
+
+
+def test_what_is_remembered_is_of_no_page_that_was_handled_elsewhere(
+    ledger: Ledger, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = handled_by_crew(monkeypatch)
+    remembering = Remembering(os.getpid())
+    rebuild(ledger, [remembering], workers=2, url=place, page=5)
+    # Here, there, and here again: each begins from what is stored.
+    assert "".join("xo"[one] for one in noted).strip("x").count("x") > 1
+    assert kept(ledger, remembering) == naive(ledger, remembering)
 
 
 def test_where_workers_die_again_and_again_it_is_done_without_them(

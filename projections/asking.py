@@ -18,7 +18,7 @@ from ledger.stores.read_models import Cell, Cursor, Look, Model, Tables
 from ledger.values.times import utc, write_time
 from projections.base import Projection
 from projections.built_in import BUILT_IN
-from projections.cursors import check_mark, named, parked_error, stop_error
+from projections.cursors import check_mark, is_seen, named, parked_error, stop_error
 from projections.errors import ProjectionBehind, ProjectionError
 from projections.questions.base import Answer, Asked, Parameter, Question
 from projections.questions.catalogue import question_named
@@ -76,13 +76,15 @@ def ask(
     run = values.get("run")
     if isinstance(run, str) and not edge.store.read(edge.tenant, run, limit=1):
         raise RunNotFound(f"no run {run!r:.60} was opened", run=run)
-    if catch_up:
+    least = _enough(edge, needed, target) if catch_up else target if isinstance(as_of, int) else 0
+    if least is None:
         _catch_up(ledger, needed, progress)
+        least = target
     judged = utc(now) if now is not None else until or edge.now()
 
     def step(look: Look) -> Answer:
         models, cursors = _builds(look, needed)
-        _check(edge, models, cursors, target if catch_up or isinstance(as_of, int) else 0)
+        _check(edge, models, cursors, least)
         place = min(cursor.reached.position for cursor in cursors)
         if isinstance(as_of, int):
             place = as_of
@@ -152,6 +154,31 @@ def _value(parameter: Parameter, value: Any) -> Cell:
     if type(value) is not wanted:
         raise invalid(parameter.name, f"{parameter.kind} is needed, not {value!r:.50}")
     return value
+
+
+def _enough(edge: Edge, needed: list[Projection], target: int) -> int | None:
+    """Return how far all have come, where that is all there is up to a place; None: some are to be run."""
+
+    def step(look: Look) -> list[Cursor] | None:
+        try:
+            models, cursors = _builds(look, needed)
+        except ProjectionBehind:
+            return None
+        for model, cursor in zip(models, cursors, strict=True):
+            is_due = any(stream.again for stream in look.parked(model))
+            if is_due or cursor.reached.stop is not None or cursor.shape != model.shape:
+                return None
+        return cursors
+
+    found = edge.store.read_models().look(edge.tenant, step)
+    if found is None or not all(is_seen(edge, cursor.reached) for cursor in found):
+        return None
+    lowest = min((cursor.reached.position for cursor in found), default=target)
+    if lowest >= target:
+        return target
+    # Maybe only other tenants have written since.
+    more = edge.store.tail(after=lowest, limit=1, tenant=edge.tenant)
+    return lowest if not more or more[0].gid > target else None
 
 
 def _catch_up(ledger: Ledger, needed: list[Projection], progress: Callable[[Progress], None] | None) -> None:

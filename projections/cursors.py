@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ledger.application.edge import Edge
 from ledger.stores.builds import Parked
-from ledger.stores.read_models import Cursor, Model
+from ledger.stores.read_models import Cursor, Mark, Model, Reached
 from projections.errors import ProjectionAhead, ProjectionChanged, ProjectionStopped
 from projections.serving import find_cursor
 
@@ -84,6 +84,22 @@ def is_ahead(edge: Edge, cursor: Cursor) -> bool:
         mark.position,
         mark.hash,
     )
+
+
+def is_seen(edge: Edge, reached: Reached) -> bool:
+    """Tell whether the far end of what was read, past records of other tenants, is still what it was."""
+    return reached.seen_hash is not None and hash_at(edge, reached.seen, reached.mark) == reached.seen_hash
+
+
+def hash_at(edge: Edge, gid: int, known: Mark | None) -> bytes | None:
+    """Return the hash of the record at a global position, whosever it is; None where none is shown.
+
+    `known` is a record whose hash need not be looked up.
+    """
+    if known is not None and known.gid == gid:
+        return known.hash
+    rows = edge.store.tail(after=gid - 1, limit=1)
+    return rows[0].hash if rows and rows[0].gid == gid else None
 
 
 def changed(model: Model, what: str) -> ProjectionChanged:

@@ -60,16 +60,6 @@ class Reader:
         self._asked, self._last = (after, limit), read
         return read
 
-    def hash_at(self, gid: int, known: Mark | None) -> bytes | None:
-        """Return the hash of the record at a global position, whosever it is; None where none is shown.
-
-        `known` is a record whose hash need not be looked up.
-        """
-        if known is not None and known.gid == gid:
-            return known.hash
-        rows = self._edge.store.tail(after=gid - 1, limit=1)
-        return rows[0].hash if rows and rows[0].gid == gid else None
-
 
 class PageSize:
     """How many records to read at once: as many as fit the bytes, by what the last ones took."""

@@ -28,7 +28,7 @@ from ledger.stores.read_models import (
     Stop,
 )
 from projections.base import Projection
-from projections.cursors import again, changed, check_mark, is_ahead, stop_error
+from projections.cursors import again, changed, check_mark, hash_at, is_ahead, is_seen, stop_error
 from projections.errors import ProjectionStopped
 from projections.handling import Decoded, Hands, Here, stored_rows, words
 from projections.parking import Aside, set_aside
@@ -220,12 +220,7 @@ class Work:
     def _begun(self, reached: Reached) -> Reached:
         """Return from where to go on: the far end of records of others, where that is still what it was."""
         reached = reached._replace(stop=None)
-        if (
-            reached.seen_hash is not None
-            and self._reader.hash_at(reached.seen, reached.mark) == reached.seen_hash
-        ):
-            return reached
-        return reached._replace(seen=reached.gid, seen_hash=None)
+        return reached if is_seen(self._edge, reached) else reached._replace(seen=reached.gid, seen_hash=None)
 
     # --- a page ----------------------------------------------------------------------------------
 
@@ -333,7 +328,7 @@ class Work:
         parked: Mapping[str, Parked | None] | None = None,
     ) -> None:
         if reached.seen_hash is None and reached.seen:
-            reached = reached._replace(seen_hash=self._reader.hash_at(reached.seen, reached.mark))
+            reached = reached._replace(seen_hash=hash_at(self._edge, reached.seen, reached.mark))
         aside = parked or {}
         page = Advance(held.fence, held.stored.gid, reached, changes, self._manner.lease_seconds, aside)
         self._models.advance(self._edge.tenant, self.model, page, now=self._now())

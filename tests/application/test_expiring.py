@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ledger import Actor, Ledger
 from ledger.adapters.cli.words import event_words
@@ -23,6 +25,7 @@ from ledger.errors import HasExpired, InvalidInput, NotForAgents, NotFound, RunN
 from ledger.events import ContentExpired, EffectIntended
 from ledger.integrity.findings import Standing
 from ledger.stores.base import BlobPlace, FullStore
+from ledger.stores.memory import MemoryStore
 from ledger.stores.postgres.store import PostgresStore
 from ledger.testing import Clock
 from tests.servers.cluster import Cluster
@@ -299,3 +302,46 @@ def test_on_postgresql_only_who_owns_the_ledger_may_delete(postgres: Cluster, cl
         assert expire(owner, run="r", **KIM).total.contents == 3
         assert verify(owner, "r").standing is Standing.SOUND
         shown(store)
+
+
+# --- laws --------------------------------------------------------------------------------------------
+
+WORDS = ("one", "two", "three")
+STEP = st.one_of(
+    st.tuples(st.just("say"), st.sampled_from("ab"), st.sampled_from(WORDS)),
+    st.tuples(st.just("wait"), st.integers(1, 5), st.none()),
+    st.tuples(st.just("expire"), st.sampled_from(["a", "b", None]), st.integers(0, 5)),
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(STEP, max_size=25))
+def test_a_content_is_here_as_long_as_a_young_record_names_it(steps: list[tuple[str, Any, Any]]) -> None:
+    clock = Clock()
+    named: dict[str, list[tuple[str, datetime]]] = {word: [] for word in WORDS}
+    here: set[str] = set()
+    with opened(MemoryStore(), clock) as ledger:
+        for run in "ab":
+            ledger.open_run(run, "goal")
+        for number, (what, which, more) in enumerate(steps):
+            if what == "wait":
+                clock.tick(3600 * which)
+            elif what == "say":
+                ledger.run(which).record_message(f"m-{number}", "user", more)
+                named[more].append((which, clock()))
+                here.add(more)
+            else:
+                age = timedelta(hours=more)
+                expire(ledger, run=which, older_than=age, **KIM)
+                for word in tuple(here):
+                    runs = {run for run, _ in named[word]}
+                    old = all(at < clock() - age for _, at in named[word])
+                    if old and (which is None or runs == {which}):
+                        here.remove(word)
+        for word in WORDS:
+            if word in here:
+                assert ledger.blob(digest(word).hex()) == f'"{word}"'.encode()
+            else:
+                with pytest.raises(HasExpired if named[word] else NotFound):
+                    ledger.blob(digest(word).hex())
+        assert verify(ledger).standing is Standing.SOUND

@@ -44,9 +44,17 @@ def import_export(screen: Screen, file: Path, settings: Settings, bar: Bar) -> N
     """Import an export, and say what became of it."""
     from ledger.adapters.cli.opening import open_for_writing
     from ledger.application.importing_runs import import_runs
+    from ledger.errors import InvalidInput
 
-    with _seekable(file) as source, open_for_writing(settings) as opened, bar as progress:
-        done = import_runs(opened, source, progress=progress)
+    try:
+        with _seekable(file) as source, open_for_writing(settings) as opened, bar as progress:
+            done = import_runs(opened, source, progress=progress)
+    except InvalidInput as error:
+        if not str(error.path).startswith("line "):
+            raise
+        # It is the file that is at fault, and not the command line.
+        screen.fail(error.code, f"{file}: {error}", error.data)
+        raise typer.Exit(Exit.BAD_NEWS) from None
     if screen.as_json:
         differing = [one._asdict() for one in done.differing]
         screen.document({**asdict(done), "differing": differing})

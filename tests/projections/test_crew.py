@@ -21,7 +21,7 @@ from projections.cursors import cursor_of
 from projections.errors import ProjectionStopped
 from projections.rebuilding import rebuild
 from projections.serving import followed
-from tests.projections.samples import Counts, catch_up, fill, kept, naive, standing
+from tests.projections.samples import Counts, Place, catch_up, fill, kept, naive, standing
 from tests.stores.builder import shown
 from tests.stores.place import address
 
@@ -53,28 +53,33 @@ class Remembering(Projection):
     by_run = True
     tables = (Table("runs", (Column("run"), Column("records", "integer")), key=("run",)),)
 
-    def __init__(self, here: int) -> None:
+    def __init__(self, here: int, hurts: frozenset[int] = frozenset(), broken: Place | None = None) -> None:
         self.here = here
+        self.hurts = hurts
+        self.broken = broken
 
     def handle(self, record: Record, rows: Rows) -> None:
         raise AssertionError("its handler is what begin returns")
 
     def begin(self) -> Handler:
-        return _Memory(self.here)
+        return _Memory(self)
 
 
 class _Memory:
-    def __init__(self, here: int) -> None:
-        self.here = here
+    def __init__(self, of: Remembering) -> None:
+        self.of = of
         self.known: dict[str, int] = {}
 
     def handle(self, record: Record, rows: Rows) -> None:
-        if record.position in {2, 5} and os.getpid() != self.here:
+        if record.position in self.of.hurts and os.getpid() != self.of.here:
             raise ValueError("not in another process")
         if record.run not in self.known:
             self.known[record.run] = (rows.get("runs", [record.run]) or {"records": 0})["records"]
         self.known[record.run] += 1
         rows.put("runs", {"run": record.run, "records": self.known[record.run]}, record)
+        if (record.run, record.position) == self.of.broken:
+            # What only the database notices: this column may not be missing.
+            rows._pending["runs"][record.run,] = (record.run, None, record.global_position or 0)
 
     def finish(self, rows: Rows) -> None:
         pass
@@ -191,11 +196,19 @@ def test_what_is_remembered_is_of_no_page_that_was_handled_elsewhere(
     ledger: Ledger, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted = handled_by_crew(monkeypatch)
-    remembering = Remembering(os.getpid())
+    remembering = Remembering(os.getpid(), frozenset({2, 5}))
     rebuild(ledger, [remembering], workers=2, url=place, page=5)
     # Here, there, and here again: each begins from what is stored.
     assert "".join("xo"[one] for one in noted).strip("x").count("x") > 1
     assert kept(ledger, remembering) == naive(ledger, remembering)
+
+
+def test_what_is_remembered_is_of_no_page_that_was_not_stored(ledger: Ledger, place: str) -> None:
+    remembering = Remembering(os.getpid(), broken=("run-4", 5))
+    with pytest.raises(ProjectionStopped) as stopped:
+        rebuild(ledger, [remembering], workers=2, url=place, page=9)
+    assert (stopped.value.run, stopped.value.position) == ("run-4", 5)
+    assert kept(ledger, remembering) == naive(ledger, Remembering(os.getpid()), stopped.value.gid - 1)
 
 
 def test_where_workers_die_again_and_again_it_is_done_without_them(

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
 from ledger.application.expired import expired
@@ -125,20 +125,12 @@ def expire(
     moment = edge.now() if now is None else _moment(now)
     if not classes and older_than is None and run is None:
         raise invalid("expire", "say what: classes, an age or a run")
-    if older_than is not None and older_than < timedelta(0):
-        raise invalid("older_than", "an age is not negative")
     _not_for_agents(actor, by)
-    cutoff = moment - (older_than or timedelta(0))
+    cutoff = _before_age(moment, older_than or timedelta(0))
     # Built first, so that what is malformed is refused before anything is read.
-    tombstone = ContentExpired(
-        by=by,
-        classes=tuple(sorted(set(classes))),
-        cutoff=cutoff,
-        digests=(),
-        prefix="0",
-        reason=reason,
-        run=run,
-    )
+    kinds = tuple(sorted(set(classes)))
+    why: dict[str, Any] = {"by": by, "classes": kinds, "cutoff": cutoff, "reason": reason, "run": run}
+    tombstone = ContentExpired(**why, digests=(), prefix="0")
     if run is not None and not edge.store.read(edge.tenant, run, limit=1):
         raise RunNotFound(f"no run {run!r} was opened", run=run)
     work = _Work(edge, actor, moment, Expiry(tombstone.cutoff, dry_run), progress)
@@ -148,6 +140,16 @@ def expire(
         work.finish()
     work.expire(tombstone)
     return work.done()
+
+
+def _before_age(moment: datetime, age: timedelta) -> datetime:
+    try:
+        before = moment - age
+    except OverflowError:
+        raise invalid("older_than", "nothing is so old") from None
+    if before > moment:
+        raise invalid("older_than", "an age is not negative")
+    return before
 
 
 def _moment(now: datetime) -> datetime:

@@ -1,4 +1,4 @@
-"""Processes that are killed while they import or expire: what they left is whole, the next one finishes it."""
+"""Processes that are killed while they import or expire: what they left is whole, the next one goes on."""
 
 from __future__ import annotations
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ledger.canonical import invalid
 from ledger.stores.base import StoredRow
@@ -19,8 +18,7 @@ from ledger.stores.builds import (
     when_served,
     when_taken,
 )
-from ledger.stores.read_model_queries import rendered
-from ledger.stores.read_model_sql import all_columns, creation, table_name
+from ledger.stores.read_model_sql import all_columns, table_name
 from ledger.stores.read_models import (
     Advance,
     Behind,
@@ -30,15 +28,12 @@ from ledger.stores.read_models import (
     Model,
     Row,
     Table,
-    Tables,
-    Values,
     fenced,
     is_replaced,
     may_serve,
     may_take,
     new_cursor,
 )
-from ledger.stores.sqlite_read_models import DIALECT, TYPES
 from ledger.stores.stamps import system_clock
 
 T = TypeVar("T")
@@ -96,9 +91,12 @@ class MemoryReadModels:
         with self._opened():
             cursors = self._cursors_of(tenant)
             served = self._served_of(tenant)
-            parked = {place: self._parked_of(place) for place in self._parked if place[0] == tenant}
+            parked = {place[1:]: self._parked_of(place) for place in self._parked if place[0] == tenant}
             rows = {made: list(kept.values()) for (of, made), kept in self._rows.items() if of == tenant}
-        return step(_Look(tenant, cursors, served, parked, rows))
+        # Most who keep nothing ask nothing either: no database is loaded before.
+        from ledger.stores.memory_look import MemoryLook
+
+        return step(MemoryLook(tenant, cursors, served, parked, rows))
 
     def cursors(self, tenant: str) -> list[Cursor]:
         with self._opened():
@@ -221,54 +219,6 @@ class MemoryReadModels:
             # The gid is the index plus one.
             left = [row for row in events[max(after, 0) :] if row.tenant == tenant]
             return Behind(len(left), left[0].record if left else None)
-
-
-class _Look:
-    """See `ledger.stores.read_models.Look`: queries run on a copy of the rows in an SQLite of their own."""
-
-    def __init__(
-        self,
-        tenant: str,
-        cursors: list[Cursor],
-        served: list[Served],
-        parked: Mapping[Place, list[Parked]],
-        rows: Mapping[str, list[Row]],
-    ) -> None:
-        self._tenant = tenant
-        self._known = cursors
-        self._served = served
-        self._parked = parked
-        self._rows = rows
-        self._copied: set[str] = set()
-        self._connection = sqlite3.connect(":memory:", isolation_level=None)
-
-    def cursors(self) -> list[Cursor]:
-        return self._known
-
-    def served(self) -> list[Served]:
-        return self._served
-
-    def parked(self, model: Model) -> list[Parked]:
-        return self._parked.get(_place(self._tenant, model), [])
-
-    def select(
-        self, query: str, tables: Tables, values: Values, *, upto: int | None = None, until: str | None = None
-    ) -> list[tuple[Any, ...]]:
-        for model, table in tables.values():
-            self._copy(model, table)
-        asked = rendered(query, tables, values, DIALECT, self._tenant, upto=upto, until=until)
-        return self._connection.execute(asked.text, asked.values).fetchall()
-
-    def _copy(self, model: Model, table: Table) -> None:
-        name = table_name(model, table)
-        if name in self._copied:
-            return
-        self._copied.add(name)
-        for statement in creation(model, table, TYPES):
-            self._connection.execute(statement)
-        marks = ", ".join("?" * len(all_columns(table)))
-        rows = ((self._tenant, *row) for row in self._rows.get(name, ()))
-        self._connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows)
 
 
 def _check(table: Table, rows: Iterable[Row | None]) -> None:

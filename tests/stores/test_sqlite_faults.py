@@ -140,7 +140,7 @@ def test_a_snapshot_that_cannot_be_saved_harms_no_append(tmp_path: Path) -> None
 
 def test_a_full_disk_loses_nothing_and_is_overcome(tmp_path: Path) -> None:
     """The database itself runs into its limit, in the middle of an append of many pages."""
-    pages = 40
+    pages = 60
 
     def limited(uri: str) -> sqlite3.Connection:
         connection = connect(uri)
@@ -173,7 +173,9 @@ def test_a_damaged_file_is_an_integrity_error(tmp_path: Path) -> None:
     with closing(SQLiteStore(path)) as store:
         store.append(one(part("run-1", *(f"e-{number}" for number in range(200)))))
     content = bytearray(path.read_bytes())
-    content[4096 * 8 :] = b"\xff" * (len(content) - 4096 * 8)
+    # Behind the pages that say which tables there are.
+    half = len(content) // 2
+    content[half:] = b"\xff" * (len(content) - half)
     path.write_bytes(content)
     with closing(SQLiteStore(path)) as store:
         with pytest.raises(IntegrityError) as damaged:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.benchmarks import (
     appends,
+    asking,
     callers,
     cpu,
     effects,
@@ -40,8 +41,12 @@ EMBEDDED: dict[str, Callable[[Path], list[Result]]] = {
     "effects": effects.measure,
     "resuming": resuming.measure,
     "projecting": projecting.measure,
+    "asking": asking.measure,
 }
 """On SQLite, in an empty folder."""
+
+LARGE: dict[str, Callable[[Path], list[Result]]] = {"asking-large": asking.measure_large}
+"""The same, and only where it is named: it takes an hour, and several GB of disk."""
 
 SERVED: dict[str, Callable[[str], list[Result]]] = {
     "postgres-appends": postgres_appends.measure,
@@ -63,26 +68,30 @@ NAMES = (*EMBEDDED, *SERVED, "cpu")
 def main() -> None:
     """Measure what was named, or everything, and print one line a ratio."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"any of {', '.join(NAMES)}; none: all of them")
+    parser.add_argument("names", nargs="*", help=_help())
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
-    unknown = set(asked.names) - set(NAMES)
+    unknown = set(asked.names) - {*NAMES, *LARGE}
     if unknown:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}")
     names = asked.names or NAMES
     report = Report(quiet=asked.json)
     report.say("median (quartiles) of interleaved rounds; compare ratios, never runs")
-    embedded = [name for name in names if name in EMBEDDED]
+    embedded = [measure for name, measure in (EMBEDDED | LARGE).items() if name in names]
     if embedded:
         report.say("\nSQLite")
-    for name in embedded:
+    for measure in embedded:
         with _folder() as folder:
-            report.add(EMBEDDED[name](Path(folder)))
+            report.add(measure(Path(folder)))
     _served([name for name in names if name in SERVED], report)
     if "cpu" in names:
         with _folder() as folder:
             report.cpu(*cpu.measure(Path(folder)))
     report.end()
+
+
+def _help() -> str:
+    return f"any of {', '.join((*NAMES, *LARGE))}; none: all but {', '.join(LARGE)}"
 
 
 class Report:

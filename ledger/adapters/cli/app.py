@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
 import typer
@@ -79,8 +80,9 @@ Exit codes:
 """
 
 
+@functools.cache
 def command() -> Any:
-    """Build the command with everything under it."""
+    """Build the command with everything under it, once in a process."""
     app = typer.Typer(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,

@@ -10,9 +10,12 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.adapters.cli.forked import begin, is_as_loaded
 
 PROGRAM = Path(sys.executable).parent / "intent-ledger"
 
@@ -51,6 +54,19 @@ def environment(**more: str) -> dict[str, str]:
 
 def run(*arguments: str | Path, cwd: Path | None = None, **variables: str) -> Answer:
     """Run the command as a process of its own."""
+    given = environment(**variables)
+    if not is_as_loaded(given):
+        return run_anew(*arguments, cwd=cwd, **variables)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as nothing:
+        streams = (nothing.fileno(), out.fileno(), err.fileno())
+        code = begin(PROGRAM, [str(word) for word in arguments], streams, given, cwd).wait()
+        out.seek(0)
+        err.seek(0)
+        return Answer(code, out.read().decode(), err.read().decode())
+
+
+def run_anew(*arguments: str | Path, cwd: Path | None = None, **variables: str) -> Answer:
+    """Run the command as a process that begins from nothing, as a shell does."""
     done = subprocess.run(
         [PROGRAM, *map(str, arguments)],
         cwd=cwd,
@@ -63,21 +79,21 @@ def run(*arguments: str | Path, cwd: Path | None = None, **variables: str) -> An
     return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def at_terminal(*arguments: str | Path, columns: int = 80, watched: bool = True, **variables: str) -> Answer:
+def at_terminal(*arguments: str | Path, columns: int = 80, watched: bool = True) -> Answer:
     """Run the command at a terminal of its own.
 
     `out` holds what it writes there, without colours; standard error goes there, too, if it is `watched`.
     """
-    child, master = pty.fork()
-    if child == 0:
-        try:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-            if not watched:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            command = [str(PROGRAM), *map(str, arguments)]
-            os.execve(PROGRAM, command, environment(TERM="xterm", **variables))
-        finally:
-            os._exit(127)
+    master, terminal = pty.openpty()
+    try:
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        given = environment(TERM="xterm")
+        assert is_as_loaded(given)
+        with Path(os.devnull).open("w") as nothing:
+            streams = (terminal, terminal, terminal if watched else nothing.fileno())
+            command = begin(PROGRAM, [str(word) for word in arguments], streams, given)
+    finally:
+        os.close(terminal)
     written = b""
     try:
         while part := os.read(master, 65536):
@@ -86,5 +102,4 @@ def at_terminal(*arguments: str | Path, columns: int = 80, watched: bool = True,
         pass
     finally:
         os.close(master)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return Answer(code, unstyled(written.decode().replace("\r\n", "\n")), "")
+    return Answer(command.wait(), unstyled(written.decode().replace("\r\n", "\n")), "")

@@ -11,7 +11,7 @@ from ledger import open_ledger
 from ledger.adapters.demo import story, succession, worker
 from ledger.errors import StoreError
 from ledger.events import EffectReconciled, EffectStarted
-from tests.adapters.cli.command import run
+from tests.adapters.cli.command import run, run_anew
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_a_second_demonstration_in_one_folder_is_refused(shown: tuple[Path, str]
 def test_runs_in_a_folder_that_holds_a_package_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "ledger").mkdir()
     (tmp_path / "ledger/__init__.py").write_text("raise SystemExit('shadowed')\n")
-    assert run("demo", tmp_path / "demo", cwd=tmp_path).code == 0
+    assert run_anew("demo", tmp_path / "demo", cwd=tmp_path).code == 0
 
 
 def test_an_agent_that_ends_by_itself_is_no_demonstration(

@@ -18,7 +18,7 @@ from ledger.adapters.cli import entry, main, runs
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.verdict import CODES
 from ledger.errors import ChainBroken, InvalidInput, LedgerError, RunIsClosed, RunNotFound, StoreBusy
-from tests.adapters.cli.command import PROGRAM, environment, run
+from tests.adapters.cli.command import PROGRAM, environment, run_anew
 from tests.adapters.cli.conftest import Call
 from tests.conftest import ROOT
 
@@ -331,10 +331,10 @@ def test_an_interrupt_ends_quietly(call: Call, good: Path, monkeypatch: pytest.M
 
 
 def test_standard_output_holds_the_answer_and_nothing_else(good: Path) -> None:
-    answer = run("runs", "--ledger", good, "--json")
+    answer = run_anew("runs", "--ledger", good, "--json")
     assert (answer.code, answer.err) == (0, "")
     json.loads(answer.out)
-    failed = run("log", "nobody", "--ledger", good)
+    failed = run_anew("log", "nobody", "--ledger", good)
     assert (failed.code, failed.out) == (3, "")
 
 

@@ -17,7 +17,7 @@ from ledger import Actor, open_ledger
 from projections.built_in import BUILT_IN
 from projections.runs import Runs
 from projections.standing import status
-from tests.adapters.cli.command import PROGRAM, at_terminal, environment, run
+from tests.adapters.cli.command import PROGRAM, at_terminal, environment, run, run_anew
 from tests.stores.builder import until
 from tests.stores.place import address
 
@@ -91,7 +91,7 @@ def test_several_processes_make_one_anew(ledger: Path) -> None:
     with open_ledger(ledger) as opened:
         for number in range(40):
             opened.open_run(f"more-{number}", "goal").promise("mail", "Mail", owed_to="customer:17")
-    made = run("project", "rebuild", "runs", "timeline", "--workers", "2", "--ledger", ledger, "--json")
+    made = run_anew("project", "rebuild", "runs", "timeline", "--workers", "2", "--ledger", ledger, "--json")
     assert made.code == 0
     found = made.document["projections"]
     assert [(one["projection"], one["build"], one["events"]) for one in found] == [

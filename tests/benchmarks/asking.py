@@ -8,7 +8,6 @@ are up to date; it is timed by the CPU time of this process, which does all of i
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -21,13 +20,12 @@ from projections.runner import Runner
 from tests.benchmarks import desk, rebuilding
 from tests.benchmarks.measure import Result, compare, ratio, seconds
 from tests.benchmarks.projecting import cpu_seconds
+from tests.benchmarks.ways import Given, asked
 from tests.benchmarks.workload import ACTOR
 
 _SMALL, _LARGE = 10_000, 100_000
 _CALLS, _ROUNDS = 3, 9
-_CONTRACTS = 50
-
-Given = dict[str, Any]
+_TIMES = 50
 
 
 def measure(folder: Path) -> list[Result]:
@@ -79,76 +77,18 @@ def _cost(ledger: Ledger, question: str, given: Given) -> float:
     return cpu_seconds(lambda: ask(ledger, question, **given))
 
 
-def asked(number: int) -> Iterator[tuple[str, Given]]:
-    """Yield every question in each of the ways it is asked, about a run, or what happened around it."""
-    run, key = {"run": desk.name(number)}, {"key": desk.key(number, 4)}
-    source = {"source": f"policy:team-{number // desk.TOGETHER}"}
-    period = {"since": desk.minute(number), "before": desk.minute(number + desk.TOGETHER)}
-    for question in ("constraints-at-effect", "terms-at-effect", "authority-of-effect", "seen-before-effect"):
-        yield question, key
-    for question in ("basis-of-decision", "changed-since-review", "goal-history", "writers"):
-        yield question, run
-    yield "effects-after-change", run | {"id": "tone"}
-    yield "said-on", run | {"date": desk.minute(number)}
-    for question in ("relaxations", "before-acceptance"):
-        yield question, source
-    yield "affected-runs", source
-    yield "affected-runs", source | {"item": "limit"}
-    yield "timeline", run
-    yield "timeline", run | period
-    for question in _OF_RUNS:
-        yield question, run
-        yield question, period
-        yield question, run | period
-    yield "refused-calls", period | {"rule": "budget"}
-    yield "refused-calls", period | {"tool": "refund"}
-    yield "resumes", period | {"verdict": "reconcile"}
-    yield "reviews", period | {"meaning": "reviewed"}
-    yield "obligations", {"owed_to": f"customer:{number}"}
-    yield "open-outcomes", period | {"tool": "refund"}
-    yield "effects", key
-    yield "effects", period | {"tool": "refund"}
-    yield "effects", period | {"status": "unknown"}
-    yield "effects", run | {"tool": "refund"}
-    yield "sample-of-effects", period | {"seed": "x", "size": 5}
-    yield "about-subject", {"subject": f"customer:{number}"}
-    yield "about-subject", {"subject": desk.KIM} | period
-    yield "same-runtime", {"model": f"model-{number // desk.TOGETHER}"}
-    yield "same-runtime", {"digest": f"{number:064x}"}
-    yield "same-runtime", source | {"revision": "1"}
-
-
-_OF_RUNS = (
-    "relaxations",
-    "before-acceptance",
-    "violations",
-    "violations-corrected",
-    "refused-calls",
-    "resumes",
-    "reviews",
-    "obligations",
-    "approved-against-executed",
-    "approvers",
-    "void-approvals",
-    "open-outcomes",
-    "effects",
-    "interventions",
-)
-"""They take a run, a period, or both."""
-
-
 def _warm(path: Path) -> list[Result]:
     """Compare asking, and reading a contract, with the least that a read of the file takes."""
     with open_ledger(path, actor=ACTOR) as ledger:
         run = desk.name(7)
 
         def many(step: Any) -> float:
-            return seconds(lambda: [step() for _ in range(_CONTRACTS)])
+            return seconds(lambda: [step() for _ in range(_TIMES)])
 
         def read() -> object:
             return ledger.store.read(ledger.tenant, run, limit=desk.EACH)
 
-        took = many(lambda: ask(ledger, "obligations", run=run)) / _CONTRACTS
+        took = many(lambda: ask(ledger, "obligations", run=run)) / _TIMES
         return [
             compare(
                 "a question about a run, nothing new / reading the rows of the run",

@@ -65,7 +65,7 @@ _LIMIT = Rule(tools=("refund",), require=(Predicate(path="/amount", operator=Ope
 _WORDS = Published(id="limit", text="Refund at most 90 EUR at once.", rule=_LIMIT)
 
 
-def _opened(path: Path | str) -> tuple[Ledger, _Clock]:
+def opened(path: Path | str) -> tuple[Ledger, _Clock]:
     """Open a ledger whose clock is set by who fills it."""
     clock = _Clock()
     return open_ledger(path, actor=Actor(AGENT, session="s-1"), clock=clock), clock
@@ -78,7 +78,7 @@ def runs_of(events: int) -> int:
 
 def fill(path: Path | str, runs: int) -> None:
     """Write so many runs, a multiple of ten."""
-    ledger, clock = _opened(path)
+    ledger, clock = opened(path)
     with ledger:
         for first in range(0, runs, TOGETHER):
             group = first // TOGETHER

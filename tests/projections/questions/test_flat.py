@@ -1,0 +1,46 @@
+"""However a question is asked, the rows it reads are found by what it is asked about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from ledger import Ledger
+from projections.asking import ask
+from projections.questions.catalogue import QUESTIONS
+from tests.benchmarks import desk
+from tests.benchmarks.ways import Given, asked
+from tests.projections.questions.telling import explained, scans
+
+WAYS = list(asked(5))
+
+LED = re.compile(r"(act|at|id|key|other_run|owed_to|run|source|subject|thing|value)[=<>]")
+"""A column of an index that leads to few rows."""
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
+    path = tmp_path_factory.mktemp("desk") / "ledger.db"
+    desk.fill(path, desk.TOGETHER)
+    with desk.opened(path)[0] as ledger:
+        yield ledger
+
+
+@pytest.mark.parametrize(
+    ("question", "given"), WAYS, ids=lambda one: one if isinstance(one, str) else "+".join(one)
+)
+def test_no_way_of_asking_passes_over_a_table(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, question: str, given: Given
+) -> None:
+    plans = explained(monkeypatch)
+    ask(ledger, question, **given)
+    tables = [step for step in plans if "projection_" in step]
+    # One folds the records of the run.
+    assert tables or question == "said-on"
+    assert [step for step in tables if step in scans(plans) or not LED.search(step)] == []
+
+
+def test_every_question_is_asked() -> None:
+    assert {name for name, _ in WAYS} == set(QUESTIONS)

@@ -13,6 +13,7 @@ from projections.timeline import Timeline
 from tests.projections.conftest import OpenLedger
 from tests.projections.samples import catch_up, fill, standing
 from tests.projections.test_restored import graft, opened
+from tests.stores.builder import shown
 
 
 def fences(ledger: Ledger) -> list[int]:
@@ -21,12 +22,14 @@ def fences(ledger: Ledger) -> list[int]:
 
 
 def events(ledger: Ledger, run: str) -> int:
+    shown(ledger.store)
     (row,) = ask(ledger, "writers", run=run).rows
     return int(str(row[5]))
 
 
 def test_nothing_is_taken_where_all_is_handled(ledger: Ledger) -> None:
     fill(ledger)
+    shown(ledger.store)
     catch_up(ledger, Timeline())
     assert fences(ledger) == [1]
     end = ledger.store.end()
@@ -44,9 +47,11 @@ def test_nothing_is_taken_where_all_is_handled(ledger: Ledger) -> None:
 
 def test_nor_where_only_other_tenants_have_written_since(ledger: Ledger, open_on: OpenLedger) -> None:
     fill(ledger)
+    shown(ledger.store)
     catch_up(ledger, Timeline())
     before = ledger.store.end()
     fill(open_on("others"))
+    shown(ledger.store)
     assert events(ledger, "run-1") == 5
     last = ledger.store.end()
     assert last > before

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ledger import Actor, Contract, Page, open_ledger
 from ledger.adapters.demo import payment, succession, worker
@@ -18,6 +18,7 @@ from ledger.application.ledger import Ledger
 from ledger.application.verifying import verify
 from ledger.errors import StoreError
 from ledger.integrity.verify import Report
+from projections.asking import ask
 
 ROUNDS = 3
 """How often the agent moves its cursor before it is killed; it never stops by itself."""
@@ -56,6 +57,8 @@ class Story(NamedTuple):
     """A payment whose answer was lost."""
     succession: Succession
     """A resume that was refused, and the successor that went on."""
+    bound: list[dict[str, Any]]
+    """What bound the payment, as the question `constraints-at-effect` answers it after all that."""
     report: Report
 
 
@@ -93,8 +96,15 @@ def _gather(
         before=ledger.contract(worker.RUN, at=contract.goal.position - 1),
         payment=paid,
         succession=succeeded,
+        bound=_ask(ledger, "constraints-at-effect", key=paid.effect.key),
         report=verify(ledger),
     )
+
+
+def _ask(ledger: Ledger, question: str, **given: str) -> list[dict[str, Any]]:
+    answer = ask(ledger, question, **given)
+    names = [column.name for column in answer.columns]
+    return [dict(zip(names, row, strict=True)) for row in answer.rows]
 
 
 def _kill_an_agent(path: Path) -> Killed:

@@ -19,7 +19,7 @@ from ledger.run.contract import Constraint, Contract
 def tell(story: Story, screen: Screen, *, program: str) -> None:
     """Write the story, one part after another; `program` is how the reader starts the command."""
     screen.line("Intent Ledger: what a run of an agent means, not only where it stands", style="bold")
-    for part in (_imported, _killed, _found, _asserted, _changed, _paid, _succeeded, _verified):
+    for part in (_imported, _killed, _found, _asserted, _changed, _paid, _succeeded, _bound, _verified):
         part(story, screen)
     _next(story, screen, program)
 
@@ -48,6 +48,7 @@ def facts(story: Story) -> dict[str, Any]:
             "effect": story.payment.effect.model_dump(mode="json", exclude_none=True),
         },
         "succession": _succession_facts(story),
+        "bound": story.bound,
         "verify": summary(story.report),
     }
 
@@ -217,14 +218,31 @@ def _succeeded(story: Story, screen: Screen) -> None:
     )
 
 
+def _bound(story: Story, screen: Screen) -> None:
+    screen.title("8  Asked afterwards: which rules bound the payment, and who said so")
+    for one in story.bound:
+        said = "published" if one["published"] else "CLAIMED"
+        screen.entry(
+            f"{one['id']}: said by {one['author']} ({said}, {one['source']} revision {one['revision']}); "
+            f"accepted by {one['accepted_by']} at position {one['position']}",
+            indent=3,
+            hang=2,
+        )
+    screen.entry(
+        f"The payment was position {story.payment.effect.intended_position}. What was withdrawn since bound "
+        "it all the same: this goes by the positions that the payment recorded, not by the clock.",
+        indent=3,
+    )
+
+
 def _verified(story: Story, screen: Screen) -> None:
-    screen.title("8  Is the record what was written?")
+    screen.title("9  Is the record what was written?")
     for line in sentence(story.report):
         screen.entry(line, indent=3, hang=2)
 
 
 def _next(story: Story, screen: Screen, program: str) -> None:
-    screen.title("9  Look around: type")
+    screen.title("10  Look around: type")
     screen.command(f"export INTENT_LEDGER_URL={shlex.quote(str(story.path))}", indent=3)
     for line in (
         "runs",
@@ -235,6 +253,7 @@ def _next(story: Story, screen: Screen, program: str) -> None:
         "runs --held",
         f"brief {SUCCESSOR}",
         f"diff {RUN} {SUCCESSOR}",
+        f"ask constraints-at-effect key={story.payment.effect.key[:12]}",
         "verify --all",
         "--help",
     ):

@@ -66,6 +66,8 @@ def test_a_run_whose_rule_was_withdrawn_is_held_and_its_successor_pays_nothing_a
     assert "The gate: RESTART." in flat
     assert "constraint:limit-100: policy:refunds withdrew it" in flat
     assert "PAID TWICE" not in flat
+    assert "limit-100: said by human:kim (published, policy:refunds revision 4)" in flat
+    assert "limit-500: said by customer:17 (CLAIMED, policy:refunds revision 4)" in flat
     with open_ledger(path, create=False) as ledger:
         held, after = ledger.contract(worker.RUN), ledger.contract(succession.SUCCESSOR)
         paid = [r for r in ledger.log(succession.SUCCESSOR) if isinstance(r.event, EffectStarted)]
@@ -106,6 +108,15 @@ def test_the_document_tells_the_same_story(tmp_path: Path) -> None:
     assert (done["verdict"], done["paid_once"]) == ("restart", True)
     assert done["receipt"] == document["payment"]["receipt"]
     assert [one["ref"] for one in done["dropped"]] == ["constraint:limit-100"]
+    bound = {one["id"]: (one["author"], one["published"]) for one in document["bound"]}
+    assert bound == {
+        "limit-100": ("human:kim", 1),
+        "original-card": ("human:kim", 1),
+        "limit-500": ("customer:17", 0),
+    }
+    assert {one["effect_position"] for one in document["bound"]} == {
+        document["payment"]["effect"]["intended_position"]
+    }
     assert document["verify"]["standing"] == "sound"
     assert worker.RUN in document["runs"]
 

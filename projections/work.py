@@ -154,6 +154,8 @@ class Work:
     def close(self) -> None:
         """Store how far it has come, and let others work on it at once."""
         held, self._held = self._held, None
+        # A runner that is run once more need not wait for itself.
+        self._try_at = 0.0
         if held is None:
             return
         try:

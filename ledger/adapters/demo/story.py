@@ -96,13 +96,13 @@ def _gather(
         before=ledger.contract(worker.RUN, at=contract.goal.position - 1),
         payment=paid,
         succession=succeeded,
-        bound=_ask(ledger, "constraints-at-effect", key=paid.effect.key),
+        bound=_bound(ledger, paid.effect.key),
         report=verify(ledger),
     )
 
 
-def _ask(ledger: Ledger, question: str, **given: str) -> list[dict[str, Any]]:
-    answer = ask(ledger, question, **given)
+def _bound(ledger: Ledger, key: str) -> list[dict[str, Any]]:
+    answer = ask(ledger, "constraints-at-effect", key=key)
     names = [column.name for column in answer.columns]
     return [dict(zip(names, row, strict=True)) for row in answer.rows]
 

@@ -41,42 +41,94 @@ class AboutSubject(Question):
     uses = ("timeline",)
 
     def rows(self, asked: Asked) -> Iterable[Row]:
-        period = asked.where(since=f"{wrapped('r.at')} >= :since", before=f"{wrapped('r.at')} < :before")
-        # What names a subject may begin a thing, as an effect or an obligation; what became of that names the
-        # thing only. The key of an effect means the same act in every run. CROSS keeps SQLite from beginning
-        # with all events.
-        return asked.select(
-            f"""
-            WITH named AS (
-                SELECT s.run, s.position, s.at, e.name, e.thing, s.how, e.actor, e.gid
-                FROM {{timeline.subjects}} AS s
-                JOIN {{timeline.events}} AS e ON e.run = s.run AND e.position = s.position
-                WHERE s.subject = :subject
-            ), begun AS (
-                SELECT n.run, n.thing, MIN(n.gid) AS first FROM named AS n GROUP BY n.run, n.thing
-            ), followed AS (
-                SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
-                FROM begun AS b
-                CROSS JOIN {{timeline.events}} AS f
-                WHERE f.thing = b.thing AND f.run = b.run AND f.gid > b.first
-                UNION
-                SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
-                FROM begun AS b
-                CROSS JOIN {{timeline.events}} AS f
-                WHERE f.thing = b.thing AND f.gid > b.first AND b.thing >= 'effect:' AND b.thing < 'effect;'
-            )
-            SELECT r.run, r.position, r.at, r.name, r.thing, r.how, r.actor
-            FROM (
-                SELECT n.run, n.position, n.at, n.name, n.thing, n.how, n.actor FROM named AS n
-                UNION ALL
-                SELECT f.run, f.position, f.at, f.name, f.thing, 'thing', f.actor FROM followed AS f
-                WHERE NOT EXISTS (
-                    SELECT 1 FROM {{timeline.subjects}} AS x
-                    WHERE x.run = f.run AND x.position = f.position AND x.subject = :subject
-                )
-            ) AS r
-            WHERE {period}
-            ORDER BY r.at, r.run, r.position, r.how
-            """,
-            **asked.given,
+        query = _IN_PERIOD if _is_short(asked) else _OF_SUBJECT
+        plain, apart = (_period(asked, column) for column in ("{0}.at", wrapped("{0}.at")))
+        period = {"named": plain.format("s"), "followed": plain.format("f"), "all": apart.format("r")}
+        return asked.select(query.format_map(period), **asked.given)
+
+
+def _period(asked: Asked, column: str) -> str:
+    return asked.where(since=f"{column} >= :since", before=f"{column} < :before")
+
+
+def _is_short(asked: Asked) -> bool:
+    """Tell whether fewer events lie in the period than name the subject, of which there are many."""
+    if asked.given["since"] is None and asked.given["before"] is None:
+        return False
+    named = _count(asked, "{timeline.subjects} AS c WHERE c.subject = :subject", _MANY)
+    within = "{timeline.events} AS c WHERE " + _period(asked, "c.at")
+    return named == _MANY and _count(asked, within, _SHORT) < _SHORT
+
+
+def _count(asked: Asked, rows: str, most: int) -> int:
+    found = asked.select(f"SELECT COUNT(*) FROM (SELECT 1 FROM {rows} LIMIT {most}) AS found", **asked.given)
+    return int(found[0][0])
+
+
+_MANY, _SHORT = 1_000, 5_000
+
+# What names a subject may begin a thing, as an effect or an obligation; what became of that names the thing
+# only. The key of an effect means the same act in every run.
+
+_OF_SUBJECT = """
+    WITH named AS (
+        SELECT s.run, s.position, s.at, e.name, e.thing, s.how, e.actor, e.gid
+        FROM {{timeline.subjects}} AS s
+        JOIN {{timeline.events}} AS e ON e.run = s.run AND e.position = s.position
+        WHERE s.subject = :subject
+    ), begun AS (
+        SELECT n.run, n.thing, MIN(n.gid) AS first FROM named AS n GROUP BY n.run, n.thing
+    ), followed AS (
+        SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
+        FROM begun AS b
+        CROSS JOIN {{timeline.events}} AS f
+        WHERE f.thing = b.thing AND f.run = b.run AND f.gid > b.first
+        UNION
+        SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
+        FROM begun AS b
+        CROSS JOIN {{timeline.events}} AS f
+        WHERE f.thing = b.thing AND f.gid > b.first AND b.thing >= 'effect:' AND b.thing < 'effect;'
+    )
+    SELECT r.run, r.position, r.at, r.name, r.thing, r.how, r.actor
+    FROM (
+        SELECT n.run, n.position, n.at, n.name, n.thing, n.how, n.actor FROM named AS n
+        UNION ALL
+        SELECT f.run, f.position, f.at, f.name, f.thing, 'thing', f.actor FROM followed AS f
+        WHERE NOT EXISTS (
+            SELECT 1 FROM {{timeline.subjects}} AS x
+            WHERE x.run = f.run AND x.position = f.position AND x.subject = :subject
         )
+    ) AS r
+    WHERE {all}
+    ORDER BY r.at, r.run, r.position, r.how
+"""
+"""Begins with all events that name the subject. CROSS keeps SQLite from beginning with all there are."""
+
+_IN_PERIOD = """
+    SELECT r.run, r.position, r.at, r.name, r.thing, r.how, r.actor
+    FROM (
+        SELECT s.run, s.position, s.at, e.name, e.thing, s.how, e.actor
+        FROM {{timeline.subjects}} AS s
+        JOIN {{timeline.events}} AS e ON e.run = s.run AND e.position = s.position
+        WHERE s.subject = :subject AND {named}
+        UNION ALL
+        SELECT f.run, f.position, f.at, f.name, f.thing, 'thing', f.actor
+        FROM {{timeline.events}} AS f
+        WHERE {followed} AND NOT EXISTS (
+            SELECT 1 FROM {{timeline.subjects}} AS x
+            WHERE x.run = f.run AND x.position = f.position AND x.subject = :subject
+        ) AND (EXISTS (
+            SELECT 1 FROM {{timeline.events}} AS b
+            CROSS JOIN {{timeline.subjects}} AS n
+            WHERE b.thing = f.thing AND b.run = f.run AND b.gid < f.gid
+                AND n.run = b.run AND n.position = b.position AND n.subject = :subject
+        ) OR (f.thing >= 'effect:' AND f.thing < 'effect;' AND EXISTS (
+            SELECT 1 FROM {{timeline.events}} AS b
+            CROSS JOIN {{timeline.subjects}} AS n
+            WHERE b.thing = f.thing AND b.gid < f.gid
+                AND n.run = b.run AND n.position = b.position AND n.subject = :subject
+        )))
+    ) AS r
+    ORDER BY r.at, r.run, r.position, r.how
+"""
+"""Begins with the events of the period. What they are about may have been begun long before."""

@@ -9,6 +9,7 @@ import pytest
 
 from ledger import Ledger
 from projections.asking import ask
+from projections.questions import subjects
 from projections.questions.catalogue import QUESTIONS
 from tests.benchmarks import desk
 from tests.benchmarks.ways import Given, asked
@@ -40,6 +41,18 @@ def test_no_way_of_asking_passes_over_a_table(
     # One folds the records of the run.
     assert tables or question == "said-on"
     assert [step for step in tables if step in scans(plans) or not LED.search(step)] == []
+
+
+def test_nor_does_a_short_period_of_a_subject_with_a_long_history(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subjects, "_MANY", 1)
+    plans = explained(monkeypatch)
+    ask(ledger, "about-subject", subject=desk.KIM, since=desk.minute(5), before=desk.minute(6))
+    # What is counted ends at a number.
+    tables = [step for step in plans[plans.index("SCAN found") + 1 :] if "projection_" in step]
+    assert [step for step in tables if step in scans(plans) or not LED.search(step)] == []
+    assert any("at>?" in step for step in tables)
 
 
 def test_every_question_is_asked() -> None:

@@ -11,6 +11,7 @@ from ledger import Actor, Ledger
 from ledger.errors import RunNotFound
 from ledger.events import EffectIntended, EffectRefused, EffectSucceeded, Parent, RunOpened
 from ledger.values import Recovery
+from projections.questions import subjects
 from tests.projections.conftest import OpenLedger, SetClock
 from tests.projections.questions.telling import (
     answered,
@@ -124,6 +125,24 @@ def test_a_subject_is_asked_about_in_a_period_and_as_of_an_earlier_moment(desk: 
     fourth = next(desk.log("run-1", after=3, limit=1)).global_position
     assert told(desk, "about-subject", *NAMES, subject="customer:17", as_of=fourth) == ABOUT[:3]
     assert told(desk, "about-subject", *NAMES, subject="customer:17", as_of=second(15)) == ABOUT[:2]
+
+
+def test_in_a_period_the_same_is_told_whichever_it_begins_with(
+    desk: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a subject with a long history the events of a short period are looked at, not those that name it."""
+    asked = [
+        {"subject": subject, "since": second(since), "before": second(before), "as_of": as_of}
+        for subject in ("customer:17", "customer:18", "human:kim", "customer:1")
+        for since, before in ((0, 10), (10, 20), (20, 30), (0, 100))
+        for as_of in (None, second(20))
+    ]
+    expected = [told(desk, "about-subject", **given) for given in asked]
+    monkeypatch.setattr(subjects, "_MANY", 0)
+    assert [told(desk, "about-subject", **given) for given in asked] == expected
+    assert sum(map(len, expected)) > 20
+    monkeypatch.setattr(subjects, "_SHORT", 0)
+    assert [told(desk, "about-subject", **given) for given in asked] == expected
 
 
 def test_tenants_do_not_see_what_others_record(open_on: OpenLedger) -> None:

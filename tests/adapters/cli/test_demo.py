@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ledger.adapters.demo import story, succession, worker
 from ledger.errors import StoreError
 from ledger.events import EffectReconciled, EffectStarted
 from tests.adapters.cli.command import run, run_anew
+from tests.conftest import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +90,18 @@ def test_what_it_tells_to_type_next_works(shown: tuple[Path, str]) -> None:
     assert len(typed) > 4
     for arguments in typed:
         assert run(*arguments, INTENT_LEDGER_URL=str(path)).code == 0
+
+
+def test_the_page_for_auditors_can_be_followed_on_its_ledger(shown: tuple[Path, str], tmp_path: Path) -> None:
+    ledger = Path(shutil.copy(shown[0], tmp_path / "demo.db"))
+    page = (ROOT / "docs/how-to/compliance.md").read_text()
+    lines = [line.split()[1:] for line in page.splitlines() if line.startswith("    intent-ledger ")]
+    assert lines[0][0] == "demo"
+    assert len(lines) > 20
+    answers = [run(*line, cwd=tmp_path, INTENT_LEDGER_URL=str(ledger)) for line in lines[1:]]
+    assert {answer.code for answer in answers} == {0}
+    asked = run("ask", "constraints-at-effect", "key=73bdaae05da9", "--json", INTENT_LEDGER_URL=str(ledger))
+    assert answers[-1].document["rows"] == asked.document["rows"]
 
 
 @pytest.mark.slow

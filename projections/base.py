@@ -27,7 +27,8 @@ from typing import ClassVar, Literal, Protocol
 
 from ledger.events import Event
 from ledger.record import Record
-from ledger.stores.read_models import Column, Model, Table, check_model
+from ledger.stores.read_model_checks import check_model
+from ledger.stores.read_models import Column, Model, Table
 from projections.rows import Rows
 
 __all__ = ["Column", "Handler", "Projection", "Rows", "Table"]

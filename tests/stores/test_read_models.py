@@ -9,6 +9,7 @@ import pytest
 
 from ledger.errors import InvalidInput, LeaseLost, StoreUnavailable
 from ledger.stores.base import FullStore
+from ledger.stores.read_model_checks import check_model
 from ledger.stores.read_models import (
     Advance,
     Behind,
@@ -22,7 +23,6 @@ from ledger.stores.read_models import (
     Row,
     Stop,
     Table,
-    check_model,
 )
 from tests.stores.builder import TENANT, one, part, together
 from tests.stores.made import make

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.cli.command import run as forked
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -66,6 +67,15 @@ def test_the_steps_of_the_tutorial_do_what_they_say(tmp_path: Path) -> None:
     assert refused.stdout.startswith("restart: policy:refunds withdrew 'limit-100': replaced by limit-50; ")
     assert (refused.returncode, refused.stderr) == (1, "it may not go on\n")
     assert "intent-ledger restart refund-17" in cli("brief", "refund-17", folder=tmp_path).stdout
+    asking = [
+        shlex.split(line) for line in re.findall(r"^    intent-ledger (ask .*)$", TUTORIAL, re.MULTILINE)
+    ]
+    answers = [forked(*words, cwd=tmp_path) for words in asking]
+    assert {answer.code for answer in answers} == {0}
+    relied, loosened, before, _ = (answer.out for answer in answers)
+    assert "limit-100" in relied
+    assert "withdrawn_at_source" in loosened
+    assert before.startswith("none\nas of global position 3;")
     assert cli("verify", "--all", folder=tmp_path).returncode == 0
     run(altering, tmp_path)
     assert cli("verify", "--all", "--ledger", "altered.db", folder=tmp_path).returncode == 1

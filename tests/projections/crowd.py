@@ -33,14 +33,16 @@ def opened(place: Path | str) -> Ledger:
 def write(place: Path | str, name: str, threads: int, rounds: int, reports: Connection) -> None:
     """Let some threads live at once, each in a run of its own and in one that all share; report the end."""
     with opened(place) as ledger:
-        together(*(partial(_live, ledger, f"{name}-{number}", rounds) for number in range(threads)))
+        together(*(partial(live, ledger, f"{name}-{number}", rounds) for number in range(threads)))
     reports.send("done")
 
 
-def _live(ledger: Ledger, run: str, rounds: int) -> None:
+def live(ledger: Ledger, run: str, rounds: int) -> None:
+    """Promise, pay and keep promises in a run of one's own, then say something in the one that all share."""
     own = ledger.open_run(run, "goal", about=[f"case:{run}"])
     shared = ledger.run("shared")
     for number in range(rounds):
+        own.accept("limit", f"Never more than {number}", asserted_by="human:kim")
         own.promise(f"p-{number}", "Mail", owed_to="customer:17")
 
         def pay(number: int) -> dict[str, int]:
@@ -55,6 +57,7 @@ def _live(ledger: Ledger, run: str, rounds: int) -> None:
                 "pay", {"number": number}, pay, recovery=Recovery.AT_MOST_ONCE, definite_errors=Declined
             )
         own.discharge(f"p-{number}", evidence="sent")
+        own.withdraw("limit", reason="it was wrong", by="human:kim")
     while True:
         # So many say something at once that some lose every race for a while.
         with suppress(PositionConflict):

@@ -57,10 +57,15 @@ class Pen:
         """Say events into a stream."""
         self._sayings += [Saying(self._at, stream, actor, event, about) for event in events]
 
+    @property
+    def story(self) -> list[Saying]:
+        """What is said, in the order in which it is stored."""
+        return sorted(self._sayings, key=lambda one: one.at)
+
     def write(self, store: FullStore) -> Written:
         """Store everything."""
         written = Written(store)
-        for saying in sorted(self._sayings, key=lambda one: one.at):
+        for saying in self.story:
             written.add(saying)
         return written
 

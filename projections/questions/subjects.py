@@ -77,7 +77,10 @@ _OF_SUBJECT = """
         JOIN {{timeline.events}} AS e ON e.run = s.run AND e.position = s.position
         WHERE s.subject = :subject
     ), begun AS (
-        SELECT n.run, n.thing, MIN(n.gid) AS first FROM named AS n GROUP BY n.run, n.thing
+        SELECT n.run, n.thing, MIN(n.gid) AS first,
+            CASE WHEN n.thing >= 'effect:' AND n.thing < 'effect;' THEN 1 ELSE 0 END AS is_effect
+        FROM named AS n
+        GROUP BY n.run, n.thing
     ), followed AS (
         SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
         FROM begun AS b
@@ -87,7 +90,7 @@ _OF_SUBJECT = """
         SELECT f.run, f.position, f.at, f.name, f.thing, f.actor
         FROM begun AS b
         CROSS JOIN {{timeline.events}} AS f
-        WHERE f.thing = b.thing AND f.gid > b.first AND b.thing >= 'effect:' AND b.thing < 'effect;'
+        WHERE f.thing = b.thing AND f.gid > b.first AND b.is_effect = 1
     )
     SELECT r.run, r.position, r.at, r.name, r.thing, r.how, r.actor
     FROM (
@@ -102,7 +105,8 @@ _OF_SUBJECT = """
     WHERE {all}
     ORDER BY r.at, r.run, r.position, r.how
 """
-"""Begins with all events that name the subject. CROSS keeps SQLite from beginning with all there are."""
+"""Begins with all events that name the subject. CROSS keeps SQLite from beginning with all there are, and a
+bound of things that is told in a column of its own from reading the events of all effects."""
 
 _IN_PERIOD = """
     SELECT r.run, r.position, r.at, r.name, r.thing, r.how, r.actor

@@ -99,9 +99,14 @@ def _server() -> tuple[socket.socket, dict[str, str]]:
             pass_fds=[theirs.fileno()],
         )
 
+    owner = os.getpid()
+
     def end() -> None:
-        ours.close()
-        process.wait()
+        # Others that were forked from this one hold the line as well, and end without ending it for us.
+        if os.getpid() == owner:
+            ours.shutdown(socket.SHUT_RDWR)
+            ours.close()
+            process.wait()
 
     atexit.register(end)
     return ours, _read_early(environment)

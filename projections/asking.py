@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
 from ledger.application.ledger import Ledger, edge_of
@@ -76,28 +76,43 @@ def ask(
     run = values.get("run")
     if isinstance(run, str) and not edge.store.read(edge.tenant, run, limit=1):
         raise RunNotFound(f"no run {run!r:.60} was opened", run=run)
-    least = _enough(edge, needed, target) if catch_up else target if isinstance(as_of, int) else 0
-    if least is None:
-        _catch_up(ledger, needed, progress)
-        least = target
-    judged = utc(now) if now is not None else until or edge.now()
 
-    def step(look: Look) -> Answer:
-        models, cursors = _builds(look, needed)
-        _check(edge, models, cursors, least)
-        place = min(cursor.reached.position for cursor in cursors)
+    def answer(look: Look, least: int | None) -> Answer | None:
+        """Answer where all have come far enough; without `least`, where nothing at all is left for them."""
+        found = _builds(look, needed, raises=least is not None)
+        if found is None or (least is None and not _is_enough(edge, found, target)):
+            return None
+        place = _checked(edge, found, least or 0)
         if isinstance(as_of, int):
             place = as_of
-        reads = _Reads(edge, look, models, place, until)
+        reads = _Reads(edge, look, [one.model for one in found], place, until)
+        judged = utc(now) if now is not None else until or edge.now()
         one = Asked(values, judged, reads.select, reads.record, reads.records)
-        for model, cursor in zip(models, cursors, strict=True):
-            _tell_of_parked(one, cursor, look.parked(model), run, place)
+        for build in found:
+            _tell_of_parked(one, build, run, place)
         rows = [tuple(row) for row in asked.rows(one)]
-        events = min(cursor.reached.events for cursor in cursors)
-        notes = tuple(one.notes)
-        return Answer(asked.name, values, place, until, judged, asked.columns, rows, notes, events)
+        events = min(build.cursor.reached.events for build in found)
+        return Answer(asked.name, values, place, until, judged, asked.columns, rows, tuple(one.notes), events)
 
-    return edge.store.read_models().look(edge.tenant, step)
+    models = edge.store.read_models()
+    if catch_up:
+        # Most often there is nothing to catch up with, and one look is enough.
+        found = models.look(edge.tenant, lambda look: answer(look, None))
+        if found is not None:
+            return found
+        _catch_up(ledger, needed, progress)
+    least = target if catch_up or isinstance(as_of, int) else 0
+    found = models.look(edge.tenant, lambda look: answer(look, least))
+    assert found is not None, "what is not there is told"
+    return found
+
+
+class _Found(NamedTuple):
+    """A build that answers."""
+
+    model: Model
+    cursor: Cursor
+    parked: list[Parked]
 
 
 class _Reads:
@@ -156,29 +171,19 @@ def _value(parameter: Parameter, value: Any) -> Cell:
     return value
 
 
-def _enough(edge: Edge, needed: list[Projection], target: int) -> int | None:
-    """Return how far all have come, where that is all there is up to a place; None: some are to be run."""
-
-    def step(look: Look) -> list[Cursor] | None:
-        try:
-            models, cursors = _builds(look, needed)
-        except ProjectionBehind:
-            return None
-        for model, cursor in zip(models, cursors, strict=True):
-            is_due = any(stream.again for stream in look.parked(model))
-            if is_due or cursor.reached.stop is not None or cursor.shape != model.shape:
-                return None
-        return cursors
-
-    found = edge.store.read_models().look(edge.tenant, step)
-    if found is None or not all(is_seen(edge, cursor.reached) for cursor in found):
-        return None
-    lowest = min((cursor.reached.position for cursor in found), default=target)
+def _is_enough(edge: Edge, found: list[_Found], target: int) -> bool:
+    """Tell whether nothing is left to be handled up to a place, by any of them."""
+    for model, cursor, parked in found:
+        if any(stream.again for stream in parked) or cursor.reached.stop is not None:
+            return False
+        if cursor.shape != model.shape or not is_seen(edge, cursor.reached):
+            return False
+    lowest = min((one.cursor.reached.position for one in found), default=target)
     if lowest >= target:
-        return target
+        return True
     # Maybe only other tenants have written since.
     more = edge.store.tail(after=lowest, limit=1, tenant=edge.tenant)
-    return lowest if not more or more[0].gid > target else None
+    return not more or more[0].gid > target
 
 
 def _catch_up(ledger: Ledger, needed: list[Projection], progress: Callable[[Progress], None] | None) -> None:
@@ -193,38 +198,41 @@ def _catch_up(ledger: Ledger, needed: list[Projection], progress: Callable[[Prog
             raise
 
 
-def _builds(look: Look, needed: list[Projection]) -> tuple[list[Model], list[Cursor]]:
-    """Find of each projection the build that answers, and where it stands."""
+def _builds(look: Look, needed: list[Projection], *, raises: bool) -> list[_Found] | None:
+    """Find of each projection the build that answers, and where it stands; one that is not there is told."""
     all_served, all_cursors = look.served(), look.cursors()
-    models: list[Model] = []
-    cursors: list[Cursor] = []
+    found: list[_Found] = []
     for model in (one.model for one in needed):
         served = find_served(all_served, model)
         build = model._replace(slot=slot_of(model, served, all_cursors))
         cursor = find_cursor(all_cursors, build)
         other = served is not None and served.build.version != model.version
         if cursor is None or cursor.is_going or (other and not cursor.reached.built):
+            if not raises:
+                return None
             instead = f"version {served.build.version} is served" if served and other else ""
             raise _behind(build, 0, instead)
-        models.append(build)
-        cursors.append(cursor)
-    return models, cursors
+        found.append(_Found(build, cursor, look.parked(build)))
+    return found
 
 
-def _check(edge: Edge, models: list[Model], cursors: list[Cursor], target: int) -> None:
-    for model, cursor in zip(models, cursors, strict=True):
+def _checked(edge: Edge, found: list[_Found], least: int) -> int:
+    """Return how far all have come, which has to be up to some place, in this ledger."""
+    for model, cursor, _ in found:
         check_mark(edge, cursor)
-        if cursor.reached.position < target:
+        if cursor.reached.position < least:
             raise stop_error(cursor) or _behind(model, cursor.reached.position)
+    return min(one.cursor.reached.position for one in found)
 
 
 _MOST_NAMED = 5
 """How many streams a note names."""
 
 
-def _tell_of_parked(one: Asked, cursor: Cursor, parked: list[Parked], run: Cell, place: int) -> None:
+def _tell_of_parked(one: Asked, build: _Found, run: Cell, place: int) -> None:
     """Note which streams the rows say nothing of, or refuse to answer about one of them."""
-    missing = [stream for stream in parked if stream.gid <= place]
+    cursor = build.cursor
+    missing = [stream for stream in build.parked if stream.gid <= place]
     for stream in missing:
         if stream.run == run:
             raise parked_error(cursor, stream)

@@ -39,7 +39,7 @@ from projections.runner import Progress, Runner
 from projections.standing import forget, resume_projection
 from tests.projections.conftest import SetClock
 from tests.projections.frail import Crash, Crashing, Frail
-from tests.projections.living import RUNS, Deed, Life, deeds, one_of_each
+from tests.projections.living import Deed, Life, deeds, one_of_each
 from tests.projections.plain_models import PlainModels, check_builds, kept_rows
 from tests.projections.samples import Place
 from tests.stores.builder import in_memory, shown
@@ -128,10 +128,14 @@ class Machine(RuleBasedStateMachine):
 
         self.going(tenant, names, deleted)
 
-    @rule(run=RUNS, position=st.integers(1, 6))
-    def some_record_cannot_be_handled(self, run: str, position: int) -> None:
+    @rule(tenant=TENANTS, some=st.lists(deeds(), min_size=2, max_size=6), number=st.integers(0, 9))
+    def something_is_said_that_cannot_be_handled(self, tenant: str, some: list[Deed], number: int) -> None:
+        end = self.store.end()
+        self.life.live(self.ledger(tenant), some)
+        shown(self.store)
+        said = self.store.tail(after=end, limit=100, tenant=tenant)
         self.poison.clear()
-        self.poison.add((run, position))
+        self.poison.update((row.stream, row.position) for row in said[number : number + 1])
 
     @rule(tenant=TENANTS, page=PAGES, names=NAMES)
     def mend(self, tenant: str, page: int, names: list[str]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
+from operator import is_
 from typing import Any, NamedTuple
 
 from ledger.canonical import canonical_text
@@ -61,7 +62,8 @@ class Watch:
             for member in new:
                 id = getattr(member, kind.id)
                 known = gone.pop(id, None)
-                if known is not member and known != member:
+                if known is not member and (known != member or kind.row(known) != kind.row(member)):
+                    # Also what is worth the same and spelt in another way, as an amount of another scale.
                     changes[id] = member, record
             for id in gone:
                 changes[id] = None, record
@@ -78,7 +80,7 @@ class Watch:
 
 def _apart(before: tuple[Any, ...], now: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Cut off what two lists begin and end with alike: most often one member is all that differs."""
-    if now[: len(before)] == before:
+    if len(before) <= len(now) and all(map(is_, before, now)):
         return (), now[len(before) :]
     most = min(len(before), len(now))
     first = next((place for place, (a, b) in enumerate(zip(before, now, strict=False)) if a is not b), most)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import Ledger, Recovery, Source
+from ledger import Ledger, Outcome, Recovery, Source
 from ledger.errors import OutcomeUnknown
 from ledger.record import Record
 from ledger.run.contract import Contract
@@ -166,6 +166,21 @@ def test_what_changes_later_changes_its_row(ledger: Ledger, clock: SetClock) -> 
     assert found == naive(ledger.contract(run) for run in ("refund-17", "next", "after"))
     assert not found["unsettled"]
     assert {one["spent"] for one in found["grants"].values()} == {'{"EUR":"35.50"}'}
+
+
+@pytest.mark.parametrize("page", [1, 500])
+def test_an_amount_is_spelt_as_in_the_contract_though_it_is_worth_the_same(
+    open_on: OpenLedger, page: int
+) -> None:
+    ledger = open_on()
+    run = ledger.open_run("run", "goal")
+    run.grant("g", principal="service:tests", scopes=["pay"], granted_by="human:kim", budget={"EUR": "9"})
+    for number, cost in enumerate(("2.5", "0.00")):
+        run.perform("pay", {"n": number}, lambda n, cost=cost: Outcome(cost={"EUR": cost}))
+    catch_up(ledger, Runs(), page=page)
+    assert kept(ledger) == naive([ledger.contract("run")])
+    (grant,) = kept(ledger)["grants"].values()
+    assert grant["spent"] == '{"EUR":"2.50"}'
 
 
 def test_words_that_no_text_column_keeps_stop_nothing(open_on: OpenLedger) -> None:

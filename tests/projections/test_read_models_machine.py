@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from ledger import Actor, Ledger, Recovery
 from ledger import commands as c
@@ -46,9 +46,8 @@ from tests.stores.builder import in_memory, shown
 from tests.stores.conftest import postgres
 
 TENANTS = st.sampled_from(["acme", "Acme"])
-NAMES = st.lists(st.sampled_from(list(BUILT_IN)), min_size=1, max_size=4, unique=True) | st.just(
-    list(BUILT_IN)
-)
+ALL = list(BUILT_IN)
+NAMES = st.lists(st.sampled_from(ALL), min_size=1, max_size=4, unique=True) | st.just(ALL)
 PAGES = st.integers(1, 9) | st.just(500)
 SPOKESMAN = Actor(
     "human:kim", session="s", authenticated_by="oidc", role="clerk", on_behalf_of=("human:max",)
@@ -75,7 +74,12 @@ class Machine(RuleBasedStateMachine):
         actor = Actor("service:tests")
         return Ledger(Edge(store or self.store, tenant, actor, self.clock, pause=lambda attempt: None))
 
-    @rule(tenant=TENANTS, some=st.lists(deeds(), min_size=3, max_size=12))
+    @initialize(some=st.lists(deeds(), min_size=15, max_size=30))
+    def life_begins(self, some: list[Deed]) -> None:
+        for tenant in self.plain:
+            self.life.live(self.ledger(tenant), some)
+
+    @rule(tenant=TENANTS, some=st.lists(deeds(), min_size=6, max_size=20))
     def life_goes_on(self, tenant: str, some: list[Deed]) -> None:
         self.life.live(self.ledger(tenant), some)
 
@@ -128,16 +132,27 @@ class Machine(RuleBasedStateMachine):
 
         self.going(tenant, names, deleted)
 
-    @rule(tenant=TENANTS, some=st.lists(deeds(), min_size=2, max_size=6), number=st.integers(0, 9))
-    def something_is_said_that_cannot_be_handled(self, tenant: str, some: list[Deed], number: int) -> None:
+    @rule(
+        tenant=TENANTS,
+        some=st.lists(deeds(), min_size=4, max_size=10),
+        number=st.integers(0, 9),
+        page=PAGES,
+        park=st.booleans(),
+    )
+    def something_is_said_that_cannot_be_handled(
+        self, tenant: str, some: list[Deed], number: int, page: int, park: bool
+    ) -> None:
         end = self.store.end()
         self.life.live(self.ledger(tenant), some)
         shown(self.store)
         said = self.store.tail(after=end, limit=100, tenant=tenant)
         self.poison.clear()
-        self.poison.update((row.stream, row.position) for row in said[number : number + 1])
+        if said:
+            wrong = said[number % len(said)]
+            self.poison.add((wrong.stream, wrong.position))
+        self.catch_up(tenant, page, ALL, park)
 
-    @rule(tenant=TENANTS, page=PAGES, names=NAMES)
+    @rule(tenant=TENANTS, page=PAGES, names=st.just(ALL) | NAMES)
     def mend(self, tenant: str, page: int, names: list[str]) -> None:
         self.poison.clear()
 
@@ -154,6 +169,23 @@ class Machine(RuleBasedStateMachine):
                 for slot in (0, 1)
                 if (name, slot) in self.worked_on
             )
+
+    @rule(
+        tenant=TENANTS,
+        some=st.lists(deeds(), min_size=6, max_size=12),
+        more=st.lists(deeds(), min_size=6, max_size=12),
+        number=st.integers(0, 9),
+        page=PAGES,
+        handled=st.booleans(),
+    )
+    def set_aside_and_mended(
+        self, tenant: str, some: list[Deed], more: list[Deed], number: int, page: int, handled: bool
+    ) -> None:
+        self.something_is_said_that_cannot_be_handled(tenant, some, number, page, park=True)
+        self.life.live(self.ledger(tenant), more)
+        if handled:
+            self.catch_up(tenant, page, ALL, park=True)
+        self.mend(tenant, page, ALL)
 
     def run(self, ledger: Ledger, some: list[Projection], **options: Any) -> None:
         Runner(ledger, some, **options).run(until_current=True)
@@ -222,7 +254,7 @@ class OnPostgres(Machine):
 
 
 def test_on_memory() -> None:
-    run_state_machine_as_test(OnMemory, settings=settings(max_examples=10, stateful_step_count=15))
+    run_state_machine_as_test(OnMemory, settings=settings(max_examples=8, stateful_step_count=25))
 
 
 @pytest.mark.slow

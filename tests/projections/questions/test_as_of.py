@@ -133,6 +133,7 @@ WORDS: Mapping[str, st.SearchStrategy[Any]] = {
     "seed": st.just("s"),
     "size": st.integers(1, 4),
     "source": st.sampled_from(["policy:refunds", "policy:mail"]),
+    "state": st.sampled_from(["open", "overdue", "discharged", "waived"]),
     "status": st.sampled_from(["succeeded", "unknown", "failed", "disputed"]),
     "subject": st.sampled_from(["customer:17", "human:kim"]),
     "terms": st.sampled_from(["v1:a", "1"]),
@@ -146,7 +147,7 @@ def givens(question: Question) -> st.SearchStrategy[dict[str, Any]]:
     """Draw what a question may be asked about."""
 
     def values(one: Parameter) -> st.SearchStrategy[Any]:
-        return TIMES if one.kind == "time" else WORDS[one.name]
+        return TIMES if one.kind == "time" else WORDS.get(one.name, st.sampled_from("abc"))
 
     return st.fixed_dictionaries(
         {one.name: values(one) for one in question.parameters if one.required},

@@ -15,8 +15,6 @@ Read = Callable[[str, Iterable[Key]], Mapping[Key, Row]]
 
 _TYPES: Mapping[str, type] = {"text": str, "integer": int, "bytes": bytes}
 _HIGHEST = 2**63 - 1
-_MOST_KINDS = 256
-"""How many kinds of rows of a table are remembered."""
 
 
 class Rows:
@@ -80,24 +78,16 @@ class _Shape:
     def __init__(self, table: Table) -> None:
         self.names = column_names(table)
         self._columns = table.columns
-        self._declared = [column.name for column in table.columns]
-        self._known = frozenset(self._declared)
+        self._known = frozenset(self.names)
         by_name = {column.name: column for column in table.columns}
         self._key_columns = [by_name[name] for name in table.key]
         self._key_places = [self.names.index(name) for name in table.key]
-        self._fine: dict[tuple[type, ...], tuple[list[int], list[int]]] = {}
 
     def row(self, values: Mapping[str, Cell], gid: int) -> Row:
-        if not self._known >= values.keys():
-            unknown = sorted(values.keys() - self._known)
+        if not self._known >= values.keys() or "gid" in values:
+            unknown = sorted(values.keys() - self._known | values.keys() & {"gid"})
             raise invalid("column", f"the table has no column {unknown[0]!r:.50} to be put")
-        row = tuple(map(values.get, self._declared))
-        if not self._is_fine(row):
-            # Cell by cell, to name the column.
-            for column, value in zip(self._columns, row, strict=True):
-                _cell(column, value)
-            self._learn(row)
-        return (*row, gid)
+        return (*(_cell(column, values.get(column.name)) for column in self._columns), gid)
 
     def key(self, key: Sequence[Cell]) -> Key:
         if isinstance(key, str | bytes) or len(key) != len(self._key_columns):
@@ -105,28 +95,7 @@ class _Shape:
         return tuple(_cell(column, part) for column, part in zip(self._key_columns, key, strict=True))
 
     def key_of(self, row: Row) -> Key:
-        return tuple([row[place] for place in self._key_places])
-
-    def _is_fine(self, row: Row) -> bool:
-        """Tell quickly that a row is like one that was admitted; where it cannot tell, it says no."""
-        places = self._fine.get(tuple(map(type, row)))
-        if places is None:
-            return False
-        cells: tuple[Any, ...] = row
-        text = "".join([cells[place] for place in places[0]])
-        if "\0" in text or not (text.isascii() or _is_unicode(text)):
-            return False
-        numbers = [cells[place] for place in places[1]]
-        return not numbers or (min(numbers) >= -_HIGHEST and max(numbers) <= _HIGHEST)
-
-    def _learn(self, row: Row) -> None:
-        """Note the types of a row that was admitted; those that rows have in fact are few."""
-        if len(self._fine) < _MOST_KINDS:
-            kinds = tuple(map(type, row))
-            self._fine[kinds] = (
-                [place for place, kind in enumerate(kinds) if kind is str],
-                [place for place, kind in enumerate(kinds) if kind is int],
-            )
+        return tuple(row[place] for place in self._key_places)
 
 
 def _cell(column: Column, value: Cell) -> Cell:

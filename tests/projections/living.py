@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from ledger import Actor, Ledger, Outcome, Recovery
+from ledger import Actor, Ledger, Outcome, Recovery, Rule, Source
 from ledger import commands as c
 from ledger import events as e
 from ledger.errors import LedgerError, OutcomeUnknown, RunNotFound
@@ -79,7 +79,7 @@ def deeds() -> st.SearchStrategy[Deed]:
     return st.one_of(
         said, said, said,
         _deed("perform", act), _deed("perform", act), _deed("grant", granted), _deed("settle", st.booleans()),
-        _deed("look", st.integers(1, 3)),
+        _deed("look", st.integers(1, 3)), _deed("accept", st.tuples(SOURCES, ids)), _deed("let_go", ids),
         _deed("publish", st.tuples(SOURCES, items)), _deed("withdraw", st.tuples(SOURCES, ids)),
         _deed("resume", st.booleans()), _deed("restart", RUNS), _deed("fork", RUNS), _deed("child", RUNS),
         _deed("close", st.sampled_from([one for one in Ending if one != "restarted"])),
@@ -182,6 +182,18 @@ class Life:
     def _withdraw(self, ledger: Ledger, deed: Deed) -> None:
         name, id = deed.how
         ledger.source(name, actor=KIM).withdraw(id, reason="gone", by="human:kim")
+
+    def _accept(self, ledger: Ledger, deed: Deed) -> None:
+        name, id = deed.how
+        kind, _, source = name.partition(":")
+        item = ledger.source(name).state.item(id)
+        text = f"as of {deed.after}" if item is None else item.text
+        rule = Rule(deny=("mail",)) if deed.after else None
+        origin = Source(kind, source) if deed.after or item is not None else None
+        self._run(ledger, deed).accept(id, text, source=origin, asserted_by="human:kim", rule=rule)
+
+    def _let_go(self, ledger: Ledger, deed: Deed) -> None:
+        self._run(ledger, deed._replace(actor=KIM)).withdraw(deed.how, reason="it was wrong", by="human:kim")
 
     def _resume(self, ledger: Ledger, deed: Deed) -> None:
         self._run(ledger, deed)

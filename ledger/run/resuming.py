@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 
-from ledger.canonical import quote
+from ledger.canonical import invalid, quote
 from ledger.commands import ResumeRun
 from ledger.events import MessageRecorded, ResumeRefused, RunResumed
 from ledger.run.contract import Contract
@@ -24,9 +24,13 @@ def resume(contract: Contract, command: ResumeRun, given: Given) -> Decision:
 
     An unchanged decision is not said twice, and that somebody else is at work holds nobody: whoever asks
     could stop every run otherwise.
+
+    Raises:
+        InvalidInput: the gate was not asked.
     """
     judged = given.judged
-    assert judged is not None, "the gate was asked"
+    if judged is None:
+        raise invalid("command", "a run goes on by `ledger.resume`, which asks the gate")
     if judged.verdict is Verdict.CONTINUE:
         return _going_on(contract, command, given)
     if judged.is_live:

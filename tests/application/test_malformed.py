@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ledger import Ledger, Limits, open_ledger
-from ledger.commands import MoveCursor
+from ledger.commands import MoveCursor, ResumeRun
 from ledger.errors import InvalidInput
 
 NO_POSITION = "a global position is a whole number, not '5'"
@@ -31,6 +31,11 @@ NO_POSITION = "a global position is a whole number, not '5'"
             "give a whole number from 0 on, not '5'",
         ),
         (lambda ledger: ledger.blob(7), "digest", "a digest is 64 hexadecimal digits"),
+        (
+            lambda ledger: ledger.run("r").do(ResumeRun()),
+            "command",
+            "a run goes on by `ledger.resume`, which asks the gate",
+        ),
         (
             lambda ledger: ledger.run("r").do(MoveCursor(node="n"), expected="1"),
             "expected",

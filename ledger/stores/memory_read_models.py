@@ -88,7 +88,8 @@ class MemoryReadModels:
                 self._rows.pop((tenant, table_name(model, table)), None)
 
     def look(self, tenant: str, step: Callable[[Look], T]) -> T:
-        with self._opened():
+        with self._opened() as opened:
+            events = list(opened)
             cursors = self._cursors_of(tenant)
             served = self._served_of(tenant)
             parked = {place[1:]: self._parked_of(place) for place in self._parked if place[0] == tenant}
@@ -96,7 +97,7 @@ class MemoryReadModels:
         # Most who keep nothing ask nothing either: no database is loaded before.
         from ledger.stores.memory_look import MemoryLook
 
-        return step(MemoryLook(tenant, cursors, served, parked, rows))
+        return step(MemoryLook(tenant, cursors, served, parked, rows, events))
 
     def cursors(self, tenant: str) -> list[Cursor]:
         with self._opened():

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from ledger.canonical import invalid
 from ledger.errors import LeaseLost
 from ledger.stores.builds import Build, Parked, Served
+from ledger.stores.looking import Records
 from ledger.values.times import read_time, write_time
 
 T = TypeVar("T")
@@ -193,8 +194,8 @@ class Behind(NamedTuple):
     """The first of these records."""
 
 
-class Look(Protocol):
-    """Read models of one tenant as of one moment."""
+class Look(Records, Protocol):
+    """Read models and records of one tenant as of one moment."""
 
     def cursors(self) -> list[Cursor]:
         """List the cursors of the tenant, by projection, version and slot."""
@@ -251,7 +252,10 @@ class Kept(Protocol):
         """
 
     def look(self, tenant: str, step: Callable[[Look], T]) -> T:
-        """Run a step that reads read models as of one moment; it may be run again, from another moment."""
+        """Run a step that reads as of one moment; it may be run again, from another moment.
+
+        It reads by what it is given alone: who takes another connection meanwhile waits for others who do.
+        """
 
 
 class Cursors(Protocol):

@@ -43,6 +43,7 @@ from ledger.stores.read_models import (
 from ledger.stores.scripts import queries
 from ledger.stores.sqlite_errors import is_of_input
 from ledger.stores.sqlite_readers import Readers
+from ledger.stores.sqlite_records import SQLiteRecords, behind
 from ledger.stores.sqlite_writer import Writer
 from ledger.stores.stamps import system_clock
 from ledger.values.times import read_time, write_time
@@ -230,13 +231,7 @@ class SQLiteReadModels:
         return list(map(_parked, self._readers.fetch(self._sql["parked"], _place(tenant, model))))
 
     def behind(self, tenant: str, after: int) -> Behind:
-        def step(connection: sqlite3.Connection) -> Behind:
-            events, first = connection.execute(self._sql["behind"], (after, tenant)).fetchone()
-            if first is None:
-                return Behind(0, None)
-            return Behind(events, connection.execute(self._sql["record"], (first,)).fetchone()[0])
-
-        return self._readers.fetch_as_of_one_moment(step)
+        return self._readers.fetch_as_of_one_moment(lambda connection: behind(connection, tenant, after))
 
     def _served(self, cursor: sqlite3.Cursor, tenant: str, model: Model) -> Served | None:
         row = cursor.execute(self._sql["served_one"], (tenant, model.projection)).fetchone()
@@ -282,12 +277,11 @@ class SQLiteReadModels:
                 cursor.executemany(upsert(model, table, f"VALUES ({marks})"), rows)
 
 
-class SQLiteLook:
+class SQLiteLook(SQLiteRecords):
     """See `ledger.stores.read_models.Look`."""
 
     def __init__(self, connection: sqlite3.Connection, tenant: str, sql: Mapping[str, str]) -> None:
-        self._connection = connection
-        self._tenant = tenant
+        super().__init__(connection, tenant)
         self._sql = sql
 
     def cursors(self) -> list[Cursor]:

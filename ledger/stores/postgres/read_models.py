@@ -21,6 +21,7 @@ from ledger.stores.postgres.builds import (
 )
 from ledger.stores.postgres.errors import unavailable
 from ledger.stores.postgres.pool import Pool
+from ledger.stores.postgres.records import PostgresRecords, behind
 from ledger.stores.postgres.roles import established, grant_read_models
 from ledger.stores.postgres.schema import LOCK
 from ledger.stores.postgres.session import Session
@@ -183,13 +184,7 @@ class PostgresReadModels(PostgresBuilds):
         self._side.use(step)
 
     def behind(self, tenant: str, after: int) -> Behind:
-        def step(session: Session) -> Behind:
-            events, first = self._ask(session, "behind", after, tenant)[0]
-            if first is None:
-                return Behind(0, None)
-            return Behind(events, self._ask(session, "record", first)[0][0])
-
-        return self._readers.use(step)
+        return self._readers.use(lambda session: behind(session, self._sql, tenant, after))
 
     # --- tables ----------------------------------------------------------------------------------
 
@@ -228,13 +223,11 @@ class PostgresReadModels(PostgresBuilds):
                 session.connection.execute(query.encode(), values, binary=True)
 
 
-class _Look:
+class _Look(PostgresRecords):
     """See `ledger.stores.read_models.Look`."""
 
     def __init__(self, session: Session, tenant: str, sql: Mapping[str, str], within: str) -> None:
-        self._session = session
-        self._tenant = tenant
-        self._sql = sql
+        super().__init__(session, tenant, sql)
         self._dialect = Dialect(lambda number, cell: f"${number}::{_CASTS[type(cell)]}", within)
 
     def cursors(self) -> list[Cursor]:

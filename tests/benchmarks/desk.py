@@ -59,7 +59,7 @@ TOGETHER = 10
 """Runs that live at the same time, bound by a source of their own."""
 
 AGENT, KIM = "agent:refunds", "human:kim"
-_BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+_BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
 _ACTS = 5
 _LIMIT = Rule(tools=("refund",), require=(Predicate(path="/amount", operator=Operator.AT_MOST, value="90"),))
 _WORDS = Published(id="limit", text="Refund at most 90 EUR at once.", rule=_LIMIT)

@@ -25,7 +25,9 @@ LED = re.compile(r"(act|id|key|other_run|owed_to|run|source|subject|thing|value)
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
     path = tmp_path_factory.mktemp("desk") / "ledger.db"
     desk.fill(path, desk.TOGETHER)
-    with desk.opened(path)[0] as ledger:
+    ledger, clock = desk.opened(path)
+    clock.now = desk.minute(100)
+    with ledger:
         yield ledger
 
 

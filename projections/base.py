@@ -77,6 +77,11 @@ class Projection(ABC):
         return self
 
     @property
+    def about(self) -> str:
+        """What it keeps, in a sentence: the first line of its class's docstring."""
+        return (type(self).__doc__ or "").strip().partition("\n")[0]
+
+    @property
     def model(self) -> Model:
         """What it keeps, as the store knows it.
 

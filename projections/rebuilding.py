@@ -46,8 +46,10 @@ def rebuild(  # noqa: PLR0913 - each is a choice of its own
     park: bool = False,
     stop: Event | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> None:
+) -> bool:
     """Make projections anew, each beside what is served of it, and serve it when it has caught up.
+
+    Returns whether they are served; False: `stop` was set before.
 
     One that was interrupted goes on where it was. One that was never built is built; a newer version is made
     beside an older one. Of two that do this at once one works, and the other waits for it.
@@ -88,7 +90,7 @@ def rebuild(  # noqa: PLR0913 - each is a choice of its own
             )
             for one in projections
         ]
-        Rounds(edge, works, Work.is_served).run(stop or Event(), progress)
+        return Rounds(edge, works, Work.is_served).run(stop or Event(), progress)
 
 
 def serve_previous(ledger: Ledger, projection: Projection) -> Build:

@@ -41,17 +41,18 @@ class Rounds:
         self._works = works
         self._done = done
 
-    def run(self, stop: Event, progress: Callable[[Progress], None] | None) -> None:
-        """Take turns until `stop` is set or all are done, then let all go.
+    def run(self, stop: Event, progress: Callable[[Progress], None] | None) -> bool:
+        """Take turns until `stop` is set or all are done, then let all go; return whether all are done.
 
         Raises:
             LedgerError: what one of them cannot go on for: at once where none is left, else at the end.
             StoreUnavailable, StoreBusy: the store is away or busy, and this was not to run until `stop`.
         """
         tell = None if progress is None else _Teller(self._edge, progress)
+        done = False
         try:
-            while not stop.is_set() and not self._round(stop, tell):
-                pass
+            while not done and not stop.is_set():
+                done = self._round(stop, tell)
         except StoreUnavailable as error:
             if self._done is not None or error.data.get("reason") != "closed":
                 raise
@@ -59,6 +60,7 @@ class Rounds:
             for work in self._works:
                 work.close()
         self._raise()
+        return done
 
     def _round(self, stop: Event, tell: _Teller | None) -> bool:
         """Let each projection handle a page; return whether that was all."""

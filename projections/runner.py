@@ -73,8 +73,10 @@ class Runner:
         until_current: bool = False,
         stop: Event | None = None,
         progress: Callable[[Progress], None] | None = None,
-    ) -> None:
+    ) -> bool:
         """Handle records until `stop` is set; with `until_current`, until all that is shown now is handled.
+
+        Returns whether it came to its end, and was not stopped before.
 
         A record that cannot be handled stops its projection, whose rows are kept up to the record before, or
         sets its stream aside; the others go on. A projection that stopped so is tried again by each runner
@@ -98,7 +100,7 @@ class Runner:
             def done(work: Work) -> bool:
                 return work.is_done(target)
 
-        Rounds(self._edge, self._works, done).run(stop or Event(), progress)
+        return Rounds(self._edge, self._works, done).run(stop or Event(), progress)
 
     @contextmanager
     def in_background(self) -> Iterator[Runner]:

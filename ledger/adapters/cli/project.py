@@ -7,20 +7,18 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from ledger.adapters.cli import project_builds
+from ledger.adapters.cli import project_builds, project_verify
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.project_options import NamesArgument, NeededNames, ParkOption, told_to_end
+from ledger.adapters.cli.project_options import NamesArgument, NeededNames, ParkOption, end, told_to_end
 
 ABOUT = """Keep read models: tables made from the events.
 
 A projection reads the events of a tenant in their order and keeps rows beside them, in tables of its own.
-Nothing of that is a fact: it can be made again at any time. Each command takes --json.
-
-\b
-Projections:
-  runs    every run with its contract, its status, and what it owes
+Nothing of that is a fact: it can be made again at any time, and `project verify` compares it with the events.
+Each command takes --json.
 
 \b
 Examples:
@@ -39,8 +37,9 @@ and run it again: it goes on there. With --park only its run is set aside, with 
 answers name it, and `project resume` handles it after the fix.
 
 \b
-Exit codes: 0 ended by --until-current or SIGTERM, 1 a projection is stopped or has
-set something aside, 3 could not run, 130 ended by Ctrl-C.
+Exit codes: 0 ended by --until-current, or following by SIGTERM, 1 a projection is
+stopped or has set something aside, 3 could not run, 130 ended by Ctrl-C, 143 by
+SIGTERM before --until-current was reached.
 Examples:
   intent-ledger project run
   intent-ledger project run runs --until-current
@@ -91,9 +90,21 @@ Example:
 """
 
 
+class Projecting(TyperGroup):
+    """The group, whose help lists the projections."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, then the projections that come with the ledger."""
+        from projections.built_in import BUILT_IN
+
+        super().format_commands(ctx, formatter)
+        with formatter.section("Projections"):
+            formatter.write_dl([(name, one.about) for name, one in BUILT_IN.items()])
+
+
 def add_to(app: typer.Typer) -> None:
     """Put the commands under `project`."""
-    group = typer.Typer(rich_markup_mode=None, no_args_is_help=False)
+    group = typer.Typer(cls=Projecting, rich_markup_mode=None, no_args_is_help=False)
     group.callback(invoke_without_command=True, help=ABOUT)(_begin)
     group.command("run", help=HELP_RUN)(run)
     group.command("status", help=HELP_STATUS)(status)
@@ -101,6 +112,7 @@ def add_to(app: typer.Typer) -> None:
     group.command("resume", help=HELP_RESUME)(resume)
     group.command("forget", help=HELP_FORGET)(forget)
     project_builds.add_to(group)
+    project_verify.add_to(group)
     app.add_typer(group, name="project")
 
 
@@ -141,16 +153,16 @@ def run(
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
         runner = Runner(opened, wanted, page=page, park=park)
         # What stopped one is shown with how all of them stand.
-        with suppress(ProjectionStopped), told_to_end(stop), bar(screen) as progress:
-            runner.run(until_current=until_current, stop=stop, progress=progress)
+        done = True
+        with suppress(ProjectionStopped), told_to_end(stop, screen), bar(screen) as progress:
+            done = runner.run(until_current=until_current, stop=stop, progress=progress)
         chosen = {(one.model.projection, one.model.version) for one in wanted}
         found = [one for one in standings(opened, wanted) if (one.projection, one.version) in chosen]
     if as_json:
         screen.document({"projections": list(map(facts, found))})
     else:
         show(screen, found)
-    if is_bad_news(found):
-        raise typer.Exit(Exit.BAD_NEWS)
+    end(screen, done=done or not until_current, bad=is_bad_news(found))
 
 
 def status(
@@ -216,7 +228,7 @@ def resume(
     """Let stopped projections try again."""
     from projections.standing import resume_projection
 
-    _each(context, names, ledger, tenant, as_json, "resumed", resume_projection)
+    _each(context, names, ledger, tenant, as_json, "resumed", resume_projection, "nothing had stopped")
 
 
 def forget(
@@ -239,8 +251,11 @@ def _each(
     tenant: str | None,
     as_json: bool,
     done: str,
-    act: Callable[[Any, Any], None],
+    act: Callable[[Any, Any], object],
+    idle: str = "",
 ) -> None:
+    """Do something with projections; `idle` names those of which `act` says that there was nothing to do."""
+
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
@@ -248,9 +263,12 @@ def _each(
     screen = Screen(as_json=as_json)
     wanted = named(names)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
-        for one in wanted:
-            act(opened, one)
+        outcomes = {one.name: act(opened, one) for one in wanted}
+    touched = [name for name, outcome in outcomes.items() if outcome is not False]
     if as_json:
-        screen.document({done: [one.name for one in wanted]})
-    else:
-        screen.line(f"{done}: {', '.join(one.name for one in wanted)}")
+        screen.document({done: touched})
+        return
+    if touched:
+        screen.line(f"{done}: {', '.join(touched)}")
+    if len(touched) < len(outcomes):
+        screen.line(f"{idle}: {', '.join(name for name in outcomes if name not in touched)}")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.project_options import NamesArgument, NeededNames, ParkOption, told_to_end
+from ledger.adapters.cli.project_options import NamesArgument, NeededNames, ParkOption, end, told_to_end
 
 if TYPE_CHECKING:
     from ledger.adapters.settings import Settings
@@ -24,7 +23,7 @@ Interrupted it goes on where it was; of two at once one works. `project serve --
 
 \b
 Exit codes: 0 they are read, 1 an event cannot be handled or something is set aside,
-3 could not, 130 ended by Ctrl-C.
+3 could not, 130 ended by Ctrl-C and 143 by SIGTERM before that.
 Examples:
   intent-ledger project rebuild
   intent-ledger project rebuild runs --workers 4
@@ -102,8 +101,9 @@ def rebuild(
     stop = Event()
     with open_for_reading(settings) as opened:
         # What stopped one is shown with how all of them stand.
-        with suppress(ProjectionStopped), told_to_end(stop), bar(screen) as progress:
-            make_anew(
+        done = True
+        with suppress(ProjectionStopped), told_to_end(stop, screen), bar(screen) as progress:
+            done = make_anew(
                 opened,
                 wanted,
                 fresh=fresh,
@@ -120,8 +120,7 @@ def rebuild(
         screen.document({"projections": list(map(facts, found))})
     else:
         show(screen, found)
-    if is_bad_news(found):
-        raise typer.Exit(Exit.BAD_NEWS)
+    end(screen, done=done, bad=is_bad_news(found))
 
 
 def serve(

@@ -18,9 +18,11 @@ _MOST_NAMED = 20
 def facts(one: Standing) -> dict[str, Any]:
     """Write how a build stands as a document."""
     from ledger.values.times import write_time
+    from projections.built_in import BUILT_IN
 
     facts: dict[str, Any] = {
         "projection": one.projection,
+        "about": BUILT_IN[one.projection].about if one.projection in BUILT_IN else "",
         "version": one.version,
         "slot": one.slot,
         "build": one.part,

@@ -22,6 +22,8 @@ Writers are not kept waiting, and what they add meanwhile is not looked at. --al
 of the tenant, the global order that followers read, what is kept beside the events, and the file itself. A
 source is named source:ID; a run that has such an id comes first.
 
+Read models, which `ask` answers from, are not the record: `intent-ledger project verify` compares them with it.
+
 No seal exists yet, so the answer is UNANCHORED: it cannot show that the end of a run was cut off, or that
 somebody wrote all of it anew.
 
@@ -33,6 +35,11 @@ Examples:
   intent-ledger verify source:policy:refunds
   intent-ledger verify --all --json
 """
+
+READ_MODELS = (
+    "Read models, which `ask` answers from, are not the record, and were not looked at: "
+    "intent-ledger project verify compares them with it."
+)
 
 _MOST = 50
 """Findings shown as text; JSON holds all that were kept."""
@@ -74,6 +81,9 @@ def verify(
         screen.document(summary(report))
     else:
         _show(screen, report)
+        if everything:
+            screen.line()
+            screen.line(READ_MODELS)
     raise typer.Exit(code_of(report))
 
 

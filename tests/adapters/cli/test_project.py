@@ -17,6 +17,7 @@ from ledger import Actor, open_ledger
 from projections.built_in import BUILT_IN
 from projections.runs import Runs
 from projections.standing import status
+from projections.timeline import Timeline
 from tests.adapters.cli.command import PROGRAM, at_terminal, environment, run, run_anew
 from tests.stores.builder import until
 from tests.stores.place import address
@@ -40,6 +41,7 @@ def test_it_catches_up_and_says_how_they_stand(ledger: Path) -> None:
     one = next(one for one in ran.document["projections"] if one["projection"] == "runs")
     assert one == {
         "projection": "runs",
+        "about": Runs().about,
         "version": Runs.version,
         "slot": 0,
         "build": "served",
@@ -166,14 +168,16 @@ def test_one_that_is_ahead_is_made_anew(ledger: Path) -> None:
     assert run("project", "run", "runs", "--until-current", "--ledger", ledger).code == 0
 
 
+# Tests that run in the background have Ctrl-C ignored, and so have the programs that they start.
+HEEDED = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+HEEDED += "os.execv(sys.argv[1], sys.argv[1:])"
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_follower_ends_when_it_is_told_and_lets_go(ledger: Path, how: signal.Signals) -> None:
-    # Tests that run in the background have Ctrl-C ignored, and so have the programs that they start.
-    heeded = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
-    heeded += "os.execv(sys.argv[1], sys.argv[1:])"
     with (
         subprocess.Popen(
-            [sys.executable, "-c", heeded, PROGRAM, "project", "run", "runs", "--ledger", ledger, "--json"],
+            [sys.executable, "-c", HEEDED, PROGRAM, "project", "run", "runs", "--ledger", ledger, "--json"],
             env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -191,6 +195,34 @@ def test_a_follower_ends_when_it_is_told_and_lets_go(ledger: Path, how: signal.S
         assert json.loads(out)["projections"][0]["events"] == 7
     else:
         assert process.returncode == 130
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize("what", [("rebuild", "--workers", "1"), ("run", "--until-current")])
+def test_what_is_ended_before_it_is_done_says_so(
+    ledger: Path, what: tuple[str, ...], how: signal.Signals, code: int
+) -> None:
+    # Another one is at work, so that this one waits.
+    with open_ledger(ledger) as opened:
+        models = opened.store.read_models()
+        models.take("default", Timeline().model, holder="another", seconds=3600)
+        words = ["project", what[0], "timeline", "goals", *what[1:], "--ledger", ledger, "--json"]
+        with subprocess.Popen(
+            [sys.executable, "-c", HEEDED, PROGRAM, *words],
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            # It handles signals from before it begins with the first.
+            until(lambda: any((one.projection, one.events) == ("goals", 6) for one in status(opened)))
+            os.kill(process.pid, how)
+            _, said = process.communicate(timeout=60)
+    assert process.returncode == code
+    told = json.loads(said)
+    assert (told["code"], told["message"]) == (
+        "terminated" if how == signal.SIGTERM else "interrupted",
+        "interrupted; the same command goes on",
+    )
 
 
 def test_tables_are_made_by_themselves_and_for_those_who_may_not(tmp_path: Path) -> None:
@@ -232,7 +264,10 @@ def test_what_cannot_be_done_is_told(ledger: Path, arguments: tuple[str, ...], c
 
 
 def test_the_group_alone_shows_its_help(ledger: Path) -> None:
-    assert "intent-ledger project run --until-current" in run("project").out
+    told = run("project").out
+    assert "intent-ledger project run --until-current" in told
+    listed = " ".join(told.partition("Projections:")[2].split())
+    assert listed == " ".join(f"{name} {one.about}" for name, one in BUILT_IN.items())
 
 
 def test_a_bar_is_shown_where_somebody_watches(ledger: Path) -> None:

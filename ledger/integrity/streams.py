@@ -10,21 +10,20 @@ import hashlib
 from collections.abc import Callable
 
 from ledger.errors import LedgerError
-from ledger.events import ConstraintWithdrawnAtSource, Event, RunClosed, SourceOpened, SourceRevised
+from ledger.events import RunClosed
 from ledger.integrity.blobs import Blobs
 from ledger.integrity.findings import Check, Notes, StreamReport
 from ledger.integrity.order import Tally
+from ledger.integrity.places import name_fault, place_fault
 from ledger.integrity.reader import Reader, Saved, Storage, Stored, readable, row_at, rows
 from ledger.integrity.references import references
 from ledger.integrity.rows import Seen, look_at
 from ledger.record import Record, TermsMark
 from ledger.run.contract import Contract
 from ledger.run.saving import restore
-from ledger.run.sources import PREFIX
 from ledger.run.state import FOLD, evolve
 
 _NO_HASH = bytes(32)
-_OF_SOURCES: tuple[type[Event], ...] = (SourceOpened, SourceRevised, ConstraintWithdrawnAtSource)
 
 
 class StreamCheck:
@@ -208,8 +207,10 @@ class StreamCheck:
         self._claim(row)
         if type(record.event) is RunClosed and self._closed_at is None:
             self._closed_at = record.position
-        if self._notes.stream.startswith(PREFIX):
-            self._source_event(record)
+        if record.position == 1:
+            self._expect_none(name_fault(self._notes.stream), record)
+        if self._notes.stream.startswith("$"):
+            self._expect_none(place_fault(record), record)
         elif self._folds:
             self._fold(record)
 
@@ -238,15 +239,8 @@ class StreamCheck:
             _words(terms),
         )
 
-    def _source_event(self, record: Record) -> None:
-        event = record.event
-        first = record.position == 1
-        holds = isinstance(event, _OF_SOURCES) and isinstance(event, SourceOpened) == first
-        if isinstance(event, SourceOpened):
-            holds = holds and PREFIX + event.source == record.run
-        self._notes.expect(
-            Check.MEANING, holds, record.position, "{} has no place here in a source stream", record.name
-        )
+    def _expect_none(self, fault: str | None, record: Record) -> None:
+        self._notes.expect(Check.MEANING, fault is None, record.position, "{}", fault)
 
     def _claim(self, row: Stored) -> None:
         if row.claim is None:

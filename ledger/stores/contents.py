@@ -91,16 +91,17 @@ class Moved(Protocol):
         """
 
 
-_HEX = re.compile(rb"(?=([0-9a-f]{64}))")
+_HEX = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 def names_in(record: bytes) -> Iterator[bytes]:
     """Yield every digest that a record may name: whatever looks like one, wherever it stands in it.
 
-    It needs no knowledge of the event, so that what a newer program wrote is seen, too.
+    It needs no knowledge of the event, so that what a newer program wrote is seen, too. More digits in a row
+    are no digest: each that names a content stands in quotes. So there is at most one in 65 bytes of a record.
     """
     for found in _HEX.finditer(record):
-        yield bytes.fromhex(found[1].decode())
+        yield bytes.fromhex(found[0].decode())
 
 
 def renewed(records: Iterable[bytes], digests: Container[bytes]) -> set[bytes]:

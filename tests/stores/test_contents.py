@@ -13,6 +13,7 @@ from psycopg.sql import SQL, Identifier
 
 from ledger.errors import EffectInFlight, PositionConflict
 from ledger.stores.base import Blob, BlobPlace, BlobRow, FullStore, Restore, StreamAppend, StreamRow
+from ledger.stores.contents import names_in
 from ledger.stores.opening import open_store
 from tests.stores.builder import TENANT, Spec, assert_whole, everything, one, part, until
 from tests.stores.conftest import KINDS
@@ -150,3 +151,10 @@ def waits_for_a_lock(url: str) -> bool:
         "SELECT EXISTS (SELECT FROM pg_stat_activity "
         "WHERE wait_event_type = 'Lock' AND query LIKE '%{s}%FOR UPDATE%' AND pid <> pg_backend_pid())",
     ) == [(True,)]
+
+
+def test_a_record_names_what_has_64_digits_and_no_more_however_long_they_are_written_in_a_row() -> None:
+    one, two = "ab" * 32, "c1" * 32
+    record = f'{{"a":"{one}","b":"sha256:{two}","c":"{"0123456789abcdef" * 5}","d":"{one[:63]}"}}'
+    assert list(names_in(record.encode())) == [bytes.fromhex(one), bytes.fromhex(two)]
+    assert list(names_in(b'"%b"' % (b"f" * 200_000))) == []

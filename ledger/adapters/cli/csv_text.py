@@ -4,8 +4,8 @@ Lines end and cells are quoted as RFC 4180 says. Text stands in quotes, a number
 holds nothing is empty, without quotes. Two things differ from what is stored; `--json` changes neither:
 
 - Text that begins with what begins a formula (`=`, `+`, `-`, `@`, their full-width forms, a tab or a line
-  break) or with an apostrophe gets an apostrophe in front. A program that takes one leading apostrophe away
-  has the text again.
+  break) or with an apostrophe, also behind blanks, which some programs cut off, gets an apostrophe in front.
+  A program that takes one leading apostrophe away has the text again.
 - What steers a terminal or hides text is written as its escape, as everywhere on the command line. Line
   breaks stay.
 """
@@ -37,7 +37,7 @@ def _cell(value: str | int | bytes | None) -> str:
     if isinstance(value, int):
         return str(value)
     text = value.hex() if isinstance(value, bytes) else value
-    if text and text[0] in _BEGINS_A_FORMULA:
+    if not _BEGINS_A_FORMULA.isdisjoint((text[:1], text.lstrip()[:1])):
         text = "'" + text
     shown = "\n".join(map(visible, text.replace("\r\n", "\n").split("\n")))
     return '"' + shown.replace('"', '""') + '"'

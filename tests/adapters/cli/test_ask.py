@@ -257,7 +257,11 @@ def test_there_has_to_be_such_a_run(asked: Path, call: Call) -> None:
 # --- CSV -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠", "'"])  # noqa: RUF001
+# Full-width forms are taken, too.
+BEGINNINGS = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'", " =", "\u00a0@")
+
+
+@pytest.mark.parametrize("begin", BEGINNINGS)
 def test_a_cell_that_could_be_a_formula_is_text(begin: str) -> None:
     text = f'{begin}1+1,"x"'
     written = "".join(csv_text(["a", "b"], [(text, -1)]))

@@ -52,7 +52,7 @@ class Constraints(Facts):
             Column("valid_until", optional=True),
             Column("actor"),
             Column("hash", "bytes"),
-            indexes=(("id", "run", "position"), ("source", "item", "relied"), ("at",)),
+            indexes=(("id", "run", "position"), ("source", "item", "relied"), ("asserted_by", "at"), ("at",)),
         ),
         fact_table(
             WITHDRAWALS,

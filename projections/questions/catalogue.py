@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledger.canonical import invalid
+from ledger.errors import InvalidInput
 from projections.questions.affected import AffectedRuns
 from projections.questions.approvals_approvers import Approvers
 from projections.questions.approvals_executed import ApprovedAgainstExecuted
@@ -12,6 +12,7 @@ from projections.questions.base import Question
 from projections.questions.basis import BasisOfDecision
 from projections.questions.before_acceptance import BeforeAcceptance
 from projections.questions.changed_since_review import ChangedSinceReview
+from projections.questions.constraint_history import ConstraintHistory
 from projections.questions.constraints_in_force import ConstraintsAtEffect
 from projections.questions.effect_listing import EffectListing
 from projections.questions.goal_history import GoalHistory
@@ -38,6 +39,7 @@ _ALL: tuple[Question, ...] = (
     AuthorityOfEffect(),
     SeenBeforeEffect(),
     BasisOfDecision(),
+    ConstraintHistory(),
     Relaxations(),
     EffectsAfterChange(),
     BeforeAcceptance(),
@@ -76,5 +78,6 @@ def question_named(name: str) -> Question:
     """
     found = QUESTIONS.get(name)
     if found is None:
-        raise invalid("question", f"there is no question {name!r:.60}; there are: {', '.join(QUESTIONS)}")
+        words = f"there is no question {name!r:.60}; there are: {', '.join(QUESTIONS)}"
+        raise InvalidInput(words, path="question", reason=words)
     return found

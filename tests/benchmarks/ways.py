@@ -41,6 +41,9 @@ def asked(number: int) -> Iterator[tuple[str, Given]]:
     yield "said-on", run | {"date": desk.minute(number)}
     for question in ("relaxations", "before-acceptance"):
         yield question, source
+    yield "constraint-history", run
+    yield "constraint-history", source
+    yield "constraint-history", period | {"asserted_by": desk.KIM}
     yield "affected-runs", source
     yield "affected-runs", source | {"item": "limit"}
     yield "timeline", run

@@ -22,6 +22,11 @@ from tests.projections.case_file.rules import (
 )
 from tests.projections.case_file.sources import LIMIT_100_AGAIN
 
+_RULE = (
+    '{"deny":[],"needs_approval":false,"require":[{"operator":"le","path":"/amount","value":"%s"}],'
+    '"tools":["refund"]}'
+)
+
 _IN_FORCE = (
     "id text author accepted_by accepted_at source revision position hash admitted_position moved valid"
 )
@@ -157,6 +162,70 @@ CHANGED = (
             ("run-05", 3, "tightened", LIMIT_100, LIMIT_50, 1, STRICT.key),
         ],
         {"since": when("03-06 00:00"), "before": when("03-07 00:00")},
+    ),
+    Golden(
+        "constraint-history",
+        "Who said what of gifts to run 03: Kim's rule, accepted, withdrawn by Sam after twenty minutes, and "
+        "accepted again by Kim's hand.",
+        "position at held_until id asserted_by accepted_by actor source revision ended ended_position "
+        "ended_by reason hash",
+        [
+            (
+                *(2, at("03-03 10:00"), at("03-03 10:20"), "no-gifts", "human:kim", "agent:desk"),
+                *("agent:desk", _REFUNDS, "1", "withdrawn", 6, "human:sam", "she is upset"),
+                HashOf("run-03", 2),
+            ),
+            (
+                *(10, at("03-03 10:40"), None, "no-gifts", "human:kim", "agent:desk"),
+                *("human:kim", _REFUNDS, "1", None, None, None, None, HashOf("run-03", 10)),
+            ),
+        ],
+        {"run": "run-03"},
+    ),
+    Golden(
+        "constraint-history",
+        "What Lee asserted anywhere.",
+        "run position id source revision source_position published",
+        [("run-11", 3, "no-names", "policy:privacy", "7", 2, 1)],
+        {"asserted_by": "human:lee"},
+    ),
+    Golden(
+        "constraint-history",
+        "The limits called `limit`: superseded by a laxer and by a stricter one, and carried into a "
+        "successor. Nothing ended those of the runs that were closed.",
+        "run position text change supersedes held_until ended ended_position ended_by",
+        [
+            ("run-04", 2, LIMIT_100, None, None, at("03-06 09:10"), "superseded", 3, "human:kim"),
+            ("run-04", 3, "Never refund more than 500 EUR", "relaxed", 2, None, None, None, None),
+            ("run-05", 2, LIMIT_100, None, None, at("03-06 10:10"), "superseded", 3, "agent:desk"),
+            ("run-05", 3, LIMIT_50, "tightened", 2, None, None, None, None),
+            ("run-36", 2, LIMIT_100, None, None, None, None, None, None),
+            ("run-37", 3, LIMIT_100, None, None, None, None, None, None),
+        ],
+        {"id": "limit"},
+    ),
+    Golden(
+        "constraint-history",
+        "At one o'clock on the 8th: accepted at noon, valid since the day before; and one that was valid "
+        "until that morning only. What came in the afternoon is not known yet.",
+        "run position valid_from valid_until valid rule",
+        [
+            (
+                *("run-07", 2, None, None, 1),
+                _RULE % "100",
+            ),
+            (
+                *("run-08", 5, at("03-07 00:00"), None, 1),
+                _RULE % "50",
+            ),
+            (
+                *("run-09", 2, None, at("03-08 00:00"), 0),
+                _RULE % "50",
+            ),
+        ],
+        {"since": when("03-08 00:00"), "before": when("03-09 00:00")},
+        as_of=when("03-08 13:00"),
+        now=when("03-08 13:00"),
     ),
     Golden(
         "effects-after-change",

@@ -30,6 +30,7 @@ from ledger.values import Recovery
 from projections.asking import ask
 from projections.questions.affected import AffectedRuns
 from projections.questions.base import Asked, Question, Row
+from projections.questions.constraint_history import ConstraintHistory
 from projections.questions.constraints_in_force import ConstraintsAtEffect
 from projections.questions.relaxations import EffectsAfterChange, Relaxations
 from projections.questions.terms_at_effect import TermsAtEffect
@@ -188,6 +189,31 @@ def check_changes(ledger: Ledger, tell: Tell) -> None:
             assert (row["in_force"], row["text"]) == (int(id in held), held.get(id))
 
 
+def check_history(ledger: Ledger, tell: Tell) -> None:
+    """Compare what is told to have been in force at every position with the contract there."""
+    rows = tell(ConstraintHistory(), run="run")
+    contract: Contract | None = None
+    for record in ledger.log("run"):
+        contract = evolve(contract, record)
+        at = contract.position
+        held = [
+            (row["id"], row["position"], row["text"], row["asserted_by"], row["hash"])
+            for row in rows
+            if row["position"] <= at and (row["ended_position"] is None or at < row["ended_position"])
+        ]
+        hashes = {one.position: one.hash.hex() for one in ledger.log("run")}
+        assert held == [
+            (one.id, one.position, one.text, one.asserted_by, hashes[one.position])
+            for one in sorted(contract.constraints, key=lambda one: one.position)
+        ]
+    ends = {record.position: record for record in ledger.log("run")}
+    for row in rows:
+        if row["ended"] is not None:
+            event = ends[row["ended_position"]].event
+            how = {"constraint.withdrawn": "withdrawn", "constraint.accepted": "superseded"}
+            assert (how[event.name], getattr(event, "reason", None)) == (row["ended"], row["reason"])
+
+
 def is_begun(event: EffectStarted | EffectIntended) -> bool:
     """Tell whether it is where an attempt began; in these histories no start follows what was imported."""
     return isinstance(event, EffectStarted) or not event.witnessed
@@ -213,6 +239,7 @@ def test_what_is_told_of_decided_runs_is_what_the_fold_says(acts: list[Act]) -> 
     def check(tell: Tell) -> None:
         check_in_force(ledger, tell)
         check_changes(ledger, tell)
+        check_history(ledger, tell)
         check_affected(ledger, tell)
 
     ask(ledger, Inside(check))
@@ -260,5 +287,6 @@ def test_what_is_told_of_imported_runs_is_what_the_fold_says(events: list[Event]
     def check(tell: Tell) -> None:
         check_in_force(ledger, tell)
         check_changes(ledger, tell)
+        check_history(ledger, tell)
 
     ask(ledger, Inside(check))

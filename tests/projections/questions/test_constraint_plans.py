@@ -11,6 +11,7 @@ import pytest
 from projections.questions.affected import AffectedRuns
 from projections.questions.base import Question
 from projections.questions.before_acceptance import BeforeAcceptance
+from projections.questions.constraint_history import ConstraintHistory
 from projections.questions.constraints_in_force import ConstraintsAtEffect
 from projections.questions.relaxations import EffectsAfterChange, Relaxations
 from projections.questions.terms_at_effect import TermsAtEffect
@@ -32,7 +33,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def passed_over(plans: list[str]) -> list[str]:
     """Return the steps that are not led by a run, a key, an id, a source or a time."""
-    led = re.compile(r"\(tenant=\? AND (run|key|id|source|at)[=<>]")
+    led = re.compile(r"\(tenant=\? AND (run|key|id|source|asserted_by|at)[=<>]")
     return [step for step in plans if step.startswith(("SCAN", "SEARCH")) and not led.search(step)]
 
 
@@ -45,12 +46,15 @@ def passed_over(plans: list[str]) -> list[str]:
         *((one, given) for one in (Relaxations(), BeforeAcceptance()) for given in (RUN, SOURCE, PERIOD)),
         (Relaxations(), {"before": minute(20), **SOURCE}),
         (BeforeAcceptance(), {**RUN, **SOURCE, **PERIOD}),
+        *((ConstraintHistory(), given) for given in (RUN, SOURCE, PERIOD, {"id": "limit"})),
+        (ConstraintHistory(), {"asserted_by": "human:kim"}),
+        (ConstraintHistory(), {**RUN, **SOURCE, **PERIOD}),
         (AffectedRuns(), SOURCE),
         (AffectedRuns(), {**SOURCE, "item": "limit"}),
     ],
     ids=lambda one: one.name if isinstance(one, Question) else "+".join(one),
 )
-@pytest.mark.parametrize("as_of", [None, minute(30)])
+@pytest.mark.parametrize("as_of", [None, minute(20)])
 def test_no_table_is_passed_over(
     desk: Desk, plans: list[str], question: Question, given: dict[str, Any], as_of: Any
 ) -> None:

@@ -2,8 +2,8 @@
 
 What may go is decided from the records, not from the contents: a content is as young as the newest record
 that names it, in whatever run. The event is durable before the first content is deleted, so that what is cut
-short has left nothing unexplained, and who asks next finishes it. A content that is named again meanwhile
-stays.
+short has left nothing unexplained: `finish` drops what events say was dropped and is still here. A content
+that is named again meanwhile stays.
 
 Memory holds some ten thousand digests at a time (where one run is asked for, also those of its contents); for
 each such portion what was written since the cutoff is read once, and for one run all other streams as well.
@@ -13,31 +13,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
 from ledger.application.expired import expired
+from ledger.application.export_format import Shelf
+from ledger.application.keeping import all_contents, contents_of, heads, last_before, records
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.own_stream import STREAM, say
-from ledger.application.rows import decoded
+from ledger.application.unfinished import count_left_over, left_over
 from ledger.canonical import invalid
-from ledger.errors import LedgerError, NotForAgents, RunNotFound
+from ledger.errors import NotForAgents, RunNotFound
 from ledger.events import ContentExpired
-from ledger.record import parse
-from ledger.stores.base import BlobPlace, BlobRow, StreamHead
-from ledger.stores.contents import names_in, renewed
+from ledger.stores.base import BlobPlace, BlobRow
+from ledger.stores.contents import renewed
 from ledger.values import Actor, write_time
+from ledger.values.faults import no_such
 from ledger.values.times import utc
 
 BATCH = 500
 """Contents that one append explains, and one transaction drops."""
-PORTION = 20_000
-"""Contents that are looked at together."""
-_PAGE = 500
-_UNFINISHED = 16
-"""Events that one append of tombstones has at most: one for each digit."""
+CLASSES = ("evidence", "message", "observation", "result")
+"""Classes of content that may be asked for by name."""
 
 
 class Tally(NamedTuple):
@@ -55,17 +55,26 @@ class Tally(NamedTuple):
 class Expiry:
     """What an expiry dropped, or would drop."""
 
-    cutoff: datetime
-    """Contents that a record of this time or later names stayed."""
+    cutoff: datetime | None
+    """Contents that a record of this time or later names stayed; None: each event says that by itself."""
     dry_run: bool
     classes: dict[str, Tally] = field(default_factory=dict)
     """By class, in alphabetical order: what was dropped, or would be."""
     events: int = 0
     """Events that were written to say so."""
-    finished: int = 0
-    """Contents among them that an earlier expiry, which was cut short, had said were dropped."""
-    kept: int = 0
-    """Contents of the classes that stayed: younger, wanted for longer, or named by another run as well."""
+    young: int = 0
+    """Contents of the classes that stayed, since a record names them that is not older than the cutoff."""
+    shared: int = 0
+    """Contents that stayed, since another run than was asked for names them as well."""
+    wanted: int = 0
+    """Contents that stayed, since they were stored with a time until which they are kept."""
+    left: dict[str, Tally] = field(default_factory=dict)
+    """By class: what was not asked for, and what events say was dropped: `finish` drops it."""
+
+    @property
+    def kept(self) -> int:
+        """Contents of the classes that stayed, for whatever reason."""
+        return self.young + self.shared + self.wanted
 
     @property
     def total(self) -> Tally:
@@ -99,7 +108,8 @@ def expire(
 
     Before contents go, ContentExpired in the tenant's own stream names them, with who decided it and why.
     Where they are read afterwards, that is the answer. No contract changes, and no act may be repeated for
-    it. Asked again it drops what has become old since, which may be nothing.
+    it. Asked again it drops what has become old since, which may be nothing. Nothing goes that was not asked
+    for: what earlier events say was dropped, and is still here, is counted.
 
     Args:
         ledger: whose contents.
@@ -114,7 +124,7 @@ def expire(
         progress: called after each portion and each deletion.
 
     Raises:
-        InvalidInput: neither classes, age nor run is given; or one of them is malformed.
+        InvalidInput: neither classes, age nor run is given; or one of them is malformed, or no class.
         NotForAgents: an agent writes, or is said to have decided it.
         RunNotFound: there is no such run.
         StoreUnavailable: on PostgreSQL, with the reason `no_privilege`, where this login is not the owner of
@@ -125,6 +135,9 @@ def expire(
     moment = edge.now() if now is None else _moment(now)
     if not classes and older_than is None and run is None:
         raise invalid("expire", "say what: classes, an age or a run")
+    for kind in classes:
+        if kind not in CLASSES:
+            raise invalid("classes", f"{kind!r:.50}: {no_such('class', kind, CLASSES)}")
     _not_for_agents(actor, by)
     cutoff = _before_age(moment, older_than or timedelta(0))
     # Built first, so that what is malformed is refused before anything is read.
@@ -133,13 +146,51 @@ def expire(
     tombstone = ContentExpired(**why, digests=(), prefix="0")
     if run is not None and not edge.store.read(edge.tenant, run, limit=1):
         raise RunNotFound(f"no run {run!r} was opened", run=run)
-    work = _Work(edge, actor, moment, Expiry(tombstone.cutoff, dry_run), progress)
     if not dry_run:
         # Who may not delete learns it here, before an event says that something goes.
         edge.store.drop_blobs(edge.tenant, (), since=edge.store.end(newest=True), but=STREAM)
+    with closing(Shelf()) as shelf:
+        work = _Work(edge, actor, moment, Expiry(tombstone.cutoff, dry_run), progress, shelf)
+        work.expire(tombstone)
+        return work.done(left=True)
+
+
+def finish(
+    ledger: Ledger,
+    *,
+    actor: Actor | None = None,
+    now: datetime | None = None,
+    dry_run: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Expiry:
+    """Drop what events of the tenant say was dropped, and is still here; no event is written.
+
+    It is left by an expiry that was cut short, or the events came with an import. What a record names again
+    that such an event does not speak for stays.
+
+    Args:
+        ledger: whose contents.
+        actor: who does it; None: whoever the ledger is opened for.
+        now: the time that contents may be wanted until; None: the ledger's clock.
+        dry_run: change nothing, say what would go.
+        progress: called after each portion and each deletion.
+
+    Raises:
+        InvalidInput: the time is malformed.
+        NotForAgents: an agent asks.
+        StoreUnavailable: on PostgreSQL, with the reason `no_privilege`, where this login is not the owner of
+            the ledger.
+    """
+    edge = edge_of(ledger)
+    actor = edge.actor if actor is None else actor
+    moment = edge.now() if now is None else _moment(now)
+    _not_for_agents(actor, actor.id)
+    if not dry_run:
+        edge.store.drop_blobs(edge.tenant, (), since=edge.store.end(newest=True), but=STREAM)
+    with closing(Shelf()) as shelf:
+        work = _Work(edge, actor, moment, Expiry(None, dry_run), progress, shelf)
         work.finish()
-    work.expire(tombstone)
-    return work.done()
+        return work.done(left=False)
 
 
 def _before_age(moment: datetime, age: timedelta) -> datetime:
@@ -175,7 +226,7 @@ Rows = dict[bytes, list[BlobRow]]
 
 
 class _Work:
-    """An expiry under way."""
+    """An expiry under way; the shelf takes what a dry run would drop."""
 
     def __init__(
         self,
@@ -184,73 +235,57 @@ class _Work:
         now: datetime,
         expiry: Expiry,
         progress: Callable[[Progress], None] | None,
+        shelf: Shelf,
     ) -> None:
         self._edge = edge
         self._actor = actor
+        self._moment = now
         self._now = write_time(now)
         self._expiry = expiry
         self._progress = progress
+        self._shelf = shelf
         self._looked = self._dropped = 0
         self._since = 0
 
-    def done(self) -> Expiry:
+    def done(self, *, left: bool) -> Expiry:
+        """Give the result, with what is left of earlier ones where that is asked for."""
         self._expiry.classes = dict(sorted(self._expiry.classes.items()))
+        if left:
+            found = count_left_over(self._edge, self._moment, but=self._goes)
+            self._expiry.left = {name: Tally(*counts) for name, counts in found.items()}
         return self._expiry
 
+    def _goes(self, place: BlobPlace) -> bool:
+        return any(found == place for found, _ in self._shelf.find(place.digest))
+
     def finish(self) -> None:
-        """Drop what the last events of the tenant's own stream say was dropped, and is still there."""
-        for tombstone in _last_said(self._edge):
-            self._begin()
-            digests = [bytes.fromhex(digest) for digest in tombstone.digests]
-            rows = self._wanted(self._edge.store.blob_rows(self._edge.tenant, digests), tombstone)
-            self._keep_named(rows, tombstone)
+        """Drop what events say was dropped, and is still there."""
+        for portion in left_over(self._edge, self._moment):
+            self._looked += portion.looked
+            self._since = portion.since
+            rows: Rows = {}
+            for row in portion.rows:
+                rows.setdefault(row.digest, []).append(row)
             for batch in _batches(rows):
-                self._expiry.finished += self._drop(batch)
+                self._drop(batch)
+            self._tell()
 
     def expire(self, asked: ContentExpired) -> None:
         """Drop what is asked for, a portion at a time."""
-        for portion in self._portions(asked):
-            self._begin()
+        edge = self._edge
+        for portion in all_contents(edge) if asked.run is None else contents_of(edge, asked.run):
+            # Asked before anything is read: every event up to here will be seen.
+            self._since = edge.store.end()
             rows = self._wanted(portion, asked)
-            everything = sum(map(len, rows.values()))
             self._keep_named(rows, asked)
-            before = self._dropped
             for batch in _batches(rows):
-                if self._expiry.dry_run:
-                    self._count(batch, [row.place for row in batch])
-                else:
+                if not self._expiry.dry_run:
                     self._explain(batch, asked)
-                    self._drop(batch)
-            self._expiry.kept += everything - (self._dropped - before)
+                # What is named meanwhile is as young as that.
+                self._expiry.young += len(batch) - self._drop(batch)
             self._tell()
 
-    def _begin(self) -> None:
-        # Asked before anything is read: every event up to here will be seen.
-        self._since = self._edge.store.end()
-
     # --- which contents ------------------------------------------------------------------------------
-
-    def _portions(self, asked: ContentExpired) -> Iterator[list[BlobRow]]:
-        store, tenant = self._edge.store, self._edge.tenant
-        portion: list[BlobRow] = []
-        if asked.run is not None:
-            for page in _contents_of(self._edge, asked.run):
-                portion += page
-                if len(portion) >= PORTION:
-                    yield portion
-                    portion = []
-            if portion:
-                yield portion
-            return
-        after: BlobPlace | None = None
-        while listed := store.list_blobs(tenant, after=after, limit=_PAGE):
-            after = listed[-1].place
-            portion += listed
-            if len(portion) >= PORTION:
-                yield portion
-                portion = []
-        if portion:
-            yield portion
 
     def _wanted(self, rows: Iterable[BlobRow], asked: ContentExpired) -> Rows:
         found: Rows = {}
@@ -260,22 +295,26 @@ class _Work:
                 if row.expires_at is None or row.expires_at <= self._now:
                     found.setdefault(row.digest, []).append(row)
                 else:
-                    self._expiry.kept += 1
+                    self._expiry.wanted += 1
         return found
 
     def _keep_named(self, rows: Rows, asked: ContentExpired) -> None:
         """Leave out what a record names that is younger than the cutoff, or of another run than asked for."""
         cutoff = write_time(asked.cutoff)
-        for head in _heads(self._edge):
+        for head in heads(self._edge):
             if not rows:
                 return
             if head.stream == STREAM:
                 continue
             whole = asked.run is not None and head.stream != asked.run
-            after = 0 if whole else _before(self._edge, head, cutoff)
-            for page in _records(self._edge, head.stream, after):
+            after = 0 if whole else last_before(self._edge, head, cutoff)
+            for page in records(self._edge, head.stream, after):
                 for digest in renewed(page, rows):
-                    del rows[digest]
+                    count = len(rows.pop(digest))
+                    if whole:
+                        self._expiry.shared += count
+                    else:
+                        self._expiry.young += count
 
     # --- dropping them -------------------------------------------------------------------------------
 
@@ -295,8 +334,12 @@ class _Work:
             self._expiry.events += len(events)
 
     def _drop(self, batch: Sequence[BlobRow]) -> int:
-        places = [row.place for row in batch]
-        dropped = self._edge.store.drop_blobs(self._edge.tenant, places, since=self._since, but=STREAM)
+        dropped = [row.place for row in batch]
+        if self._expiry.dry_run:
+            for place in dropped:
+                self._shelf.add(place)
+        else:
+            dropped = self._edge.store.drop_blobs(self._edge.tenant, dropped, since=self._since, but=STREAM)
         self._count(batch, dropped)
         return len(dropped)
 
@@ -323,65 +366,3 @@ def _batches(rows: Rows) -> Iterator[list[BlobRow]]:
         batch += of_digest
     if batch:
         yield batch
-
-
-def _last_said(edge: Edge) -> Iterator[ContentExpired]:
-    """Read the events that the last append of them may have left unfinished."""
-    heads = edge.store.heads(edge.tenant, prefix=STREAM, limit=1)
-    if not heads or heads[0].stream != STREAM:
-        return
-    last = heads[0].position
-    for row in edge.store.read(edge.tenant, STREAM, after=last - _UNFINISHED, upto=last):
-        event = decoded(row).event
-        if isinstance(event, ContentExpired):
-            yield event
-
-
-def _heads(edge: Edge) -> Iterator[StreamHead]:
-    after = ""
-    while page := edge.store.heads(edge.tenant, after=after, limit=_PAGE):
-        yield from page
-        after = page[-1].stream
-
-
-def _records(edge: Edge, stream: str, after: int) -> Iterator[list[bytes]]:
-    """Read the bytes of a stream a page at a time, not looking into them."""
-    while rows := edge.store.read(edge.tenant, stream, after=after, limit=_PAGE):
-        yield [row.record for row in rows]
-        after = rows[-1].position
-
-
-def _contents_of(edge: Edge, run: str) -> Iterator[list[BlobRow]]:
-    """Yield the contents that the records of a run name, each once."""
-    found: set[bytes] = set()
-    for page in _records(edge, run, 0):
-        names = {name for record in page for name in names_in(record)} - found
-        rows = edge.store.blob_rows(edge.tenant, names)
-        found.update(row.digest for row in rows)
-        yield rows
-
-
-def _before(edge: Edge, head: StreamHead, cutoff: str) -> int:
-    """Find the last position of a stream that is older than a time: times never fall along it."""
-    if _at(head.record) < cutoff:
-        return head.position
-    low, high = 0, head.position - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        row = edge.store.read(edge.tenant, head.stream, after=middle - 1, limit=1)[0]
-        if _at(row.record) < cutoff:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _at(record: bytes) -> str:
-    """Read the time of a record; one that cannot be read counts as young, so that what it names stays."""
-    try:
-        return str(parse(record)["at"])
-    except (LedgerError, KeyError):
-        return _YOUNG
-
-
-_YOUNG = "~"

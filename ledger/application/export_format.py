@@ -4,14 +4,15 @@ r"""The file that an export is: JSON Lines, each line one object, in ASCII, ende
     {"class": "message", "content": "…", "digest": "…"}                     or "base64" in place of "content"
     {"hash": "…", "position": 1, "record": "{…}", "stream": "refund-17"}
     …
-    {"contents": …, "digest": "…", "end": true, "missing": …, "records": …, "streams": …}
+    {"contents": …, "digest": "…", "dropped": …, "end": true, "missing": …, "records": …, "streams": …}
 
 `streams` is null where everything of the tenant is in the file. A record is its canonical bytes as text; all
 else the store keeps of it is derived from them. Records stand in the global order of the ledger they come
 from, each stream from its first position on without a gap, and a content before the first record that names
 it, once. `expires_at` stands in a content that is kept at least so long. The last line counts, and digests
-every byte before it with SHA-256, so that a file that was cut or changed is noticed. Leases, snapshots, read
-models and global positions are not in it.
+every byte before it with SHA-256, so that a file that was cut or changed is noticed; `missing` are contents
+that were not there, `dropped` those of them of which an event says so, which older files do not tell. Leases,
+snapshots, read models and global positions are not in it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from ledger.stores.base import Blob, BlobPlace
 FORMAT = "intent-ledger.export"
 VERSION = 1
 """The version of the format that this program writes, and the newest it reads."""
+_BEGINNING = b'{"exported_at":"'
+"""How every file begins: what ends within its first line is known by it."""
 
 
 class Entry(NamedTuple):
@@ -60,10 +63,16 @@ class End(NamedTuple):
     missing: int
     """Contents that records name and that were not there."""
     digest: str
+    dropped: int | None = None
+    """Those of the missing that were dropped on purpose; None: an older program did not say."""
 
 
 def is_export(first_line: bytes) -> bool:
-    """Tell whether a file that begins so is an export, of whatever version."""
+    """Tell whether a file that begins so is an export, of whatever version; also where the line is cut."""
+    if not first_line.endswith(b"\n") and len(first_line) > 1:
+        shorter = min(len(first_line), len(_BEGINNING))
+        if first_line[:shorter] == _BEGINNING[:shorter]:
+            return True
     try:
         found = from_json(first_line)
     except ValueError:
@@ -115,7 +124,7 @@ def blob_line(blob: Blob) -> bytes:
 
 def end_line(end: End) -> bytes:
     """Write the last line."""
-    return line({**end._asdict(), "end": True})
+    return line({**{name: value for name, value in end._asdict().items() if value is not None}, "end": True})
 
 
 # --- reading -----------------------------------------------------------------------------------------
@@ -128,8 +137,12 @@ def read_header(text: bytes) -> Header:
         InvalidInput: this is no export.
         SchemaMismatch: it is of a newer version.
     """
+    if not text:
+        raise invalid("line 1", "the file is empty")
     if not is_export(text):
         raise invalid("line 1", f"this file is no export of a ledger: it does not begin with {FORMAT!r}")
+    if not text.endswith(b"\n"):
+        raise invalid("line 1", "the export ends within its first line: it was cut")
     fields = _object(text, 1)
     version = fields.get("version")
     if type(version) is not int or version < 1:
@@ -164,8 +177,11 @@ def read_line(text: bytes, number: int) -> Entry | Blob | End:
             return _blob(fields, number)
         if fields.get("end") is True:
             counts = {name: _count(fields[name]) for name in ("records", "streams", "contents", "missing")}
-            return End(**counts, digest=_text(fields["digest"]))
-    except (KeyError, TypeError, ValueError) as error:
+            dropped = _count(fields["dropped"]) if "dropped" in fields else None
+            return End(**counts, digest=_text(fields["digest"]), dropped=dropped)
+    except KeyError as error:
+        raise invalid(f"line {number}", f"it is not a line of an export: it has no {error}") from None
+    except (TypeError, ValueError) as error:
         if isinstance(error, IntegrityError):
             raise
         raise invalid(f"line {number}", f"it is not a line of an export: {error}") from None
@@ -201,7 +217,7 @@ def _blob(fields: dict[str, Any], number: int) -> Blob:
     digest = _hash(fields["digest"])
     if hashlib.sha256(content).digest() != digest:
         raise IntegrityError(
-            f"line {number}: the content with digest {digest.hex()} is not what was written",
+            f"line {number}: the content with digest {digest.hex()} is not what was written into this file",
             digest=digest.hex(),
             line=number,
         )

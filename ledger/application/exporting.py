@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 from heapq import merge
 from operator import attrgetter
 from typing import NamedTuple
@@ -51,6 +52,8 @@ _ROWS_AT_ONCE = 2_000
 """Rows held of all streams together that are read side by side."""
 _CONTENT_BYTES = 4 * 1024 * 1024
 """Size of the contents that are read together; a larger one is read alone."""
+_EXPLAINED_AT_ONCE = 20_000
+"""Missing contents that are looked up together: what was dropped may be said in many events."""
 
 
 class Exported(NamedTuple):
@@ -64,6 +67,14 @@ class Exported(NamedTuple):
     bytes: int
     digest: str
     """SHA-256 of all lines but the last, which holds it."""
+    dropped: int
+    """Those of the missing contents of which an event says that they were dropped on purpose."""
+    runs: tuple[str, ...]
+    """Runs that are in the file, by id; with those that were named, the ones they come from."""
+    sources: tuple[str, ...]
+    """Sources that are in the file, by id."""
+    own: bool
+    """What the ledger says of itself is in the file, which explains what was dropped."""
 
 
 class Progress(NamedTuple):
@@ -110,9 +121,22 @@ def export(
             work.page(page)
             if progress is not None:
                 progress(Progress(work.records, out.size))
-    last = End(work.records, len(work.last), work.contents, work.missing, out.digest.hexdigest())
-    out.put(end_line(last))
-    return Exported(last.streams, last.records, last.contents, last.missing, out.size, last.digest)
+        work.explain()
+    digest = out.digest.hexdigest()
+    out.put(end_line(End(work.records, len(work.last), work.contents, work.missing, digest, work.dropped)))
+    names = sorted(work.last)
+    return Exported(
+        streams=len(names),
+        records=work.records,
+        contents=work.contents,
+        missing=work.missing,
+        bytes=out.size,
+        digest=digest,
+        dropped=work.dropped,
+        runs=tuple(name for name in names if name != STREAM and not name.startswith(PREFIX)),
+        sources=tuple(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)),
+        own=STREAM in work.last,
+    )
 
 
 @dataclass(slots=True)
@@ -137,7 +161,8 @@ class _Work:
         self._out = out
         self._shelf = shelf
         self.last: dict[str, tuple[int, bytes]] = {}
-        self.records = self.contents = self.missing = 0
+        self.records = self.contents = self.missing = self.dropped = 0
+        self._unexplained: list[tuple[bytes, datetime]] = []
 
     def page(self, rows: Sequence[StoredRow]) -> None:
         """Write some records, each behind the contents that it is the first to name."""
@@ -149,13 +174,23 @@ class _Work:
             # What looks like a digest may be none; what is kept under it is a content.
             named = [one for name in dict.fromkeys(names_in(row.record)) for one in kept.get(name, ())]
             fresh = [one for one in named if self._shelf.add(one.place)]
-            self.missing += sum(digest not in kept for digest in _payloads(record))
+            absent = [(digest, record.at) for digest in _payloads(record) if digest not in kept]
+            self.missing += len(absent)
+            self._unexplained += absent
             if part and size + sum(one.size for one in fresh) > _CONTENT_BYTES:
                 self._write(part)
                 part, size = [], 0
             part.append((row, fresh))
             size += sum(one.size for one in fresh)
         self._write(part)
+        if len(self._unexplained) >= _EXPLAINED_AT_ONCE:
+            self.explain()
+
+    def explain(self) -> None:
+        """Count those of the missing contents of which an event says that they were dropped."""
+        absent, self._unexplained = self._unexplained, []
+        said = expired(self._edge, {digest for digest, _ in absent})
+        self.dropped += sum(digest in said and at < said[digest].cutoff for digest, at in absent)
 
     def _checked(self, row: StoredRow) -> Record:
         record = decoded(row)
@@ -176,6 +211,7 @@ class _Work:
                 blob = found.get(one.place)
                 if blob is None:
                     self.missing += 1  # it was dropped between the two reads
+                    self._unexplained.append((one.digest, decoded(row).at))
                     continue
                 if hashlib.sha256(blob.content).digest() != blob.digest:
                     digest = blob.digest.hex()

@@ -18,12 +18,16 @@ from ledger.application.edge import Edge
 from ledger.application.export_format import VERSION, End, Entry, Header, Shelf, read_header, read_line
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.own_stream import STREAM
+from ledger.application.unfinished import count_left_over
 from ledger.canonical import invalid
 from ledger.codec import columns, decode
+from ledger.errors import IntegrityError, LedgerError
 from ledger.record import ZERO_HASH, Record, Row, broken
 from ledger.run.sources import PREFIX
 from ledger.stores.base import Blob, BlobPlace, Restore, StreamRow
 from ledger.stores.contents import names_in
+from ledger.stores.memory import MemoryStore
+from ledger.values import Actor
 
 __all__ = ["VERSION", "Differing", "Imported", "import_runs"]
 
@@ -57,6 +61,10 @@ class Imported:
     """Contents that were stored with them."""
     missing: int = 0
     """Contents that records in the file name, and that its ledger did not have."""
+    dropped: int | None = None
+    """Those of the missing that were dropped there on purpose; None: the file does not tell."""
+    unfinished: int = 0
+    """Contents that are here, and that events say were dropped: an import deletes nothing, `finish` does."""
     own_left_out: bool = False
     """What the other ledger had to say of itself was left out, since this one has said other things."""
     differing: list[Differing] = field(default_factory=list)
@@ -71,7 +79,7 @@ def import_runs(
     Hashes cover the name of the tenant, so a file is for the tenant of that name only. A run of which this
     ledger has the beginning is continued. Global positions are given anew, in the order of the file. Where a
     stream goes on differently here nothing is stored, and the answer says where; only the tenant's own stream
-    is then left out.
+    is then left out. What the file says was dropped stays here if it is here, and is counted.
 
     Args:
         ledger: the ledger to add to.
@@ -86,7 +94,8 @@ def import_runs(
         PositionConflict: somebody appended to a run meanwhile: repeat it, to learn whether it still fits.
         StoreError: the store is away or busy; repeat it, and it goes on.
 
-    All of these but the last two come before anything is stored.
+    All of these but the last two come before anything is stored; of what a record is at fault for, `line` is
+    the number of its line.
     """
     edge = edge_of(ledger)
     with closing(Shelf()) as shelf:
@@ -94,7 +103,27 @@ def import_runs(
         found = check.run()
         if not found.differing:
             _Adding(edge, file, shelf, check.here, found, progress).run()
+            if found.added:
+                left = count_left_over(edge, edge.now())
+                found.unfinished = sum(contents for contents, _ in left.values())
     return found
+
+
+def check_export(
+    file: BinaryIO, tenant: str, *, progress: Callable[[int, int], None] | None = None
+) -> Imported:
+    """Check a file as `import_runs` does, for a ledger that does not exist yet and is not made by this.
+
+    Args:
+        file: the file, open for reading bytes, at its beginning.
+        tenant: whose runs it is to hold.
+        progress: called with bytes done and bytes to do, which are twice those of the file.
+
+    Raises what `import_runs` raises before anything is stored.
+    """
+    edge = Edge(MemoryStore(), tenant, Actor("service:import"))
+    with closing(Shelf()) as shelf:
+        return _Check(edge, file, shelf, progress).run()
 
 
 class _Lines:
@@ -159,7 +188,10 @@ class _Check:
             if isinstance(one, Blob):
                 contents += self._shelf.add(BlobPlace(one.digest, one.kind), lines.offset)
                 continue
-            self._follow(one)
+            try:
+                self._follow(one)
+            except LedgerError as error:
+                raise _in_line(error, lines.number) from None
             page.append(one)
             found.records += 1
             if len(page) == BATCH:
@@ -167,10 +199,9 @@ class _Check:
                 page = []
         self._compare(page)
         found.streams = len(self._told)
-        found.missing = one.missing
-        self._check_end(
-            one, End(found.records, found.streams, contents, one.missing, lines.before.hexdigest())
-        )
+        found.missing, found.dropped = one.missing, one.dropped
+        counted = one._replace(records=found.records, streams=found.streams, contents=contents)
+        self._check_end(one, counted._replace(digest=lines.before.hexdigest()))
         if self._differing.pop(STREAM, None) is not None:
             found.own_left_out = True
             self.here[STREAM] = self._told[STREAM].position
@@ -293,6 +324,14 @@ class _Adding:
         if not isinstance(one, Blob):
             raise invalid("file", "it was changed while it was read")
         return one
+
+
+def _in_line(error: LedgerError, number: int) -> LedgerError:
+    """Say of an error that it is a line of the file that is at fault, and not the ledger."""
+    where = f"line {number}: "
+    if isinstance(error, IntegrityError):
+        where += "the file is not what was exported: in it "
+    return type(error)(f"{where}{error}", **{**error.data, "line": number})
 
 
 def _row(edge: Edge, entry: Entry) -> StreamRow:

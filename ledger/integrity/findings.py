@@ -131,6 +131,9 @@ class Report:
     program cannot judge."""
     expired_blobs: int = 0
     """Contents that are not there because they were dropped on purpose, as the tenant's own stream says."""
+    unfinished_blobs: int = 0
+    """Contents that are there although the tenant's own stream says that they were dropped; looked for by who
+    verifies a ledger of this program as a whole."""
     repeated_ids: int = 0
     """Event ids that stand once more in their stream. The ledger takes ids as its source of ids gives them
     and compares them only where an append is repeated, so this is no alteration."""

@@ -38,6 +38,10 @@ class ExpiredContent(NamedTuple):
     """No record that was written at this time or later names it."""
     position: int
     """Position of the event in the tenant's own stream."""
+    classes: tuple[str, ...] = ()
+    """Classes of content that were asked for; none: every class."""
+    run: str | None = None
+    """The run that was asked for, where nothing but its records named the content."""
 
 
 class Finder(Protocol):
@@ -88,4 +92,6 @@ def _named(row: Stored, tenant: str, names: set[str]) -> Iterable[ExpiredContent
     if not isinstance(event, ContentExpired) or row.stream != OWN_STREAM:
         return
     for name in names.intersection(event.digests):
-        yield ExpiredContent(name, record.at, event.by, event.reason, event.cutoff, record.position)
+        yield ExpiredContent(
+            name, record.at, event.by, event.reason, event.cutoff, record.position, event.classes, event.run
+        )

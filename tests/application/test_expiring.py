@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -17,7 +18,9 @@ from ledger import Actor, Ledger
 from ledger.adapters.cli.words import event_words
 from ledger.application.edge import Edge
 from ledger.application.expired import ExpiredContent
-from ledger.application.expiring import BATCH, Tally, expire
+from ledger.application.expiring import BATCH, Tally, expire, finish
+from ledger.application.exporting import export
+from ledger.application.importing_runs import Imported, import_runs
 from ledger.application.own_stream import STREAM
 from ledger.application.reading import records_of
 from ledger.application.verifying import verify
@@ -96,7 +99,8 @@ def test_contents_go_by_class_and_age_and_everything_else_stays(ledger: Ledger, 
     found = expire(ledger, classes=["message"], older_than=30 * DAY, **KIM)
     # "be kind" is named by the new run as well, and is as young as that.
     size = len('"hello from old"')
-    assert (found.classes, found.kept, found.finished) == ({"message": Tally(1, size)}, 2, 0)
+    assert (found.classes, found.kept, found.left) == ({"message": Tally(1, size)}, 2, {})
+    assert (found.young, found.shared, found.wanted) == (2, 0, 0)
     assert kept(ledger) == ["message", "message", "result"]
     (event,) = said(ledger)
     assert event.digests == (digest("hello from old").hex(),)
@@ -132,6 +136,7 @@ def test_of_one_run_goes_what_no_other_names(ledger: Ledger, clock: Clock) -> No
     found = expire(ledger, run="one", **KIM)
     # Both runs name "be kind", and the same result.
     assert {kind: one.contents for kind, one in found.classes.items()} == {"message": 1}
+    assert (found.young, found.shared, found.wanted) == (0, 2, 0)
     assert [event.run for event in said(ledger)] == ["one"]
     assert ledger.blob(digest("hello from two").hex()) == b'"hello from two"'
     with pytest.raises(HasExpired):
@@ -147,7 +152,7 @@ def test_content_that_somebody_wants_for_longer_stays(ledger: Ledger, clock: Clo
     events = [RunOpened(goal="g"), MessageRecorded(content=packed.payload, id="m", role="user")]
     ledger.import_events("r", events, expected=0, blobs=[packed.blobs[0]._replace(expires_at=until)])
     clock.tick(3600)
-    assert expire(ledger, classes=["message"], **KIM).kept == 1
+    assert expire(ledger, classes=["message"], **KIM).wanted == 1
     assert kept(ledger) == ["message"]
 
 
@@ -235,6 +240,7 @@ def test_what_is_malformed_is_refused(clock: Clock) -> None:
             {},
             {"older_than": -DAY},
             {"classes": [""]},
+            {"classes": ["mesage"]},
             {"run": "r", "now": clock().replace(tzinfo=None)},
         ):
             with pytest.raises(InvalidInput):
@@ -243,7 +249,7 @@ def test_what_is_malformed_is_refused(clock: Clock) -> None:
             expire(ledger, run="nobody", **KIM)
 
 
-def test_what_was_cut_short_is_finished_by_the_next(ledger: Ledger, clock: Clock) -> None:
+def test_what_was_cut_short_is_finished_where_that_is_asked_for(ledger: Ledger, clock: Clock) -> None:
     fill(ledger, "r")
     clock.tick(3600)
     store: Any = ledger.store
@@ -265,9 +271,69 @@ def test_what_was_cut_short_is_finished_by_the_next(ledger: Ledger, clock: Clock
     # What is there is shown, whatever was said of it.
     assert ledger.blob(digest("hello from r").hex()) == b'"hello from r"'
     clock.tick(3600)
-    found = expire(ledger, older_than=365 * DAY, **KIM)
-    assert (found.finished, found.events) == (2, 0)
+    size = len('"hello from r"') + len('"be kind"')
+    for dry_run in (True, False):
+        # What nobody asked for stays, and is told.
+        found = expire(ledger, older_than=365 * DAY, dry_run=dry_run, **KIM)
+        assert (found.total, found.events, found.left) == (Tally(), 0, {"message": Tally(2, size)})
+        assert (len(kept(ledger)), verify(ledger).unfinished_blobs) == (3, 2)
+    # A dry run counts what would go once.
+    assert expire(ledger, classes=["message"], dry_run=True, **KIM).left == {}
+    with pytest.raises(NotForAgents):
+        finish(ledger, actor=Actor("agent:a"))
+    told = finish(ledger, dry_run=True)
+    assert (told.classes, len(kept(ledger))) == ({"message": Tally(2, size)}, 3)
+    found = finish(ledger)
+    assert (found.classes, found.events, found.cutoff) == (told.classes, 0, None)
     assert (kept(ledger), said(ledger)) == (["result"], events)
+    assert verify(ledger).unfinished_blobs == 0
+    assert finish(ledger).total == Tally()
+
+
+def test_what_another_ledger_dropped_comes_in_as_events_and_goes_where_that_is_asked_for(
+    ledger: Ledger, clock: Clock
+) -> None:
+    def take_over(origin: Ledger) -> Imported:
+        file = io.BytesIO()
+        export(origin, file.write)
+        file.seek(0)
+        return import_runs(ledger, file)
+
+    with opened(MemoryStore(), clock) as origin:
+        fill(origin, "r")
+        assert take_over(origin).unfinished == 0
+        clock.tick(3600)
+        expire(origin, classes=["message"], **KIM)
+        done = take_over(origin)
+    assert (done.missing, done.dropped, done.unfinished) == (2, 2, 2)
+    assert (len(kept(ledger)), verify(ledger).unfinished_blobs) == (3, 2)
+    # One of them is told again here: it is kept by that.
+    clock.tick(3600)
+    ledger.run("r").record_message("m-3", "user", "be kind")
+    for dry_run in (True, False):
+        found = expire(ledger, classes=["evidence"], dry_run=dry_run, **KIM)
+        assert (found.total, {kind: one.contents for kind, one in found.left.items()}) == (
+            Tally(),
+            {"message": 1},
+        )
+    assert finish(ledger).total.contents == 1
+    assert kept(ledger) == ["message", "result"]
+    report = verify(ledger)
+    assert (report.standing, report.expired_blobs, report.unfinished_blobs) == (Standing.SOUND, 1, 0)
+
+
+def test_of_one_run_that_another_ledger_dropped_stays_what_another_names_here(clock: Clock) -> None:
+    with opened(MemoryStore(), clock) as here, opened(MemoryStore(), clock) as origin:
+        fill(origin, "one")
+        fill(here, "two")
+        clock.tick(3600)
+        expire(origin, run="one", **KIM)
+        file = io.BytesIO()
+        export(origin, file.write)
+        file.seek(0)
+        # "be kind" and the same result are named by "two" as well, and older than the cutoff.
+        assert import_runs(here, file).unfinished == 0
+        assert finish(here).total == Tally()
 
 
 def test_a_content_that_is_named_meanwhile_stays(ledger: Ledger, clock: Clock) -> None:

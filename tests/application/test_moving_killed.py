@@ -11,7 +11,7 @@ import pytest
 
 from ledger import Actor, Ledger
 from ledger.application.edge import Edge
-from ledger.application.expiring import expire
+from ledger.application.expiring import finish
 from ledger.application.exporting import export
 from ledger.application.importing_runs import import_runs
 from ledger.application.verifying import verify
@@ -90,8 +90,9 @@ def test_an_expiry_is_killed_between_the_event_and_the_deletion(tmp_path: Path, 
         assert verify(ledger).standing is Standing.SOUND
         (kept,) = store.list_blobs("default")
         before = len(list(store.read("default", "$ledger")))
-        done = expire(ledger, run="r", by="human:kim", reason="again")
-        assert (done.finished, done.events, before) == (1, 0, 1)
+        done = finish(ledger)
+        assert (done.total.contents, done.events, before) == (1, 0, 1)
+        assert len(list(store.read("default", "$ledger"))) == 1
         assert store.blob_rows("default", [kept.digest]) == []
         report = verify(ledger)
         assert (report.standing, report.expired_blobs) == (Standing.SOUND, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, T
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
-    from ledger.application.expiring import Expiry, Progress
+    from ledger.application.expiring import Expiry, Progress, Tally
 
 HELP = """Drop contents by class and age; the records that name them stay, and an event says that they went.
 
@@ -21,8 +21,11 @@ the newest record that names it, in whatever run. Before any goes, events in the
 name them, with who decided it and why (intent-ledger log '$ledger'); where one is read later, that is the
 answer. Contracts, hashes and verify stay as they are, and an act whose result is gone is not done again.
 
-Name at least one of --class, --older-than and --run. With --run only what no other run names goes. What was
-cut short is finished by the next call. On PostgreSQL the owner of the ledger does this, no writer may.
+Name at least one of --class, --older-than and --run. With --run only what no other run names goes. On
+PostgreSQL the owner of the ledger does this, no writer may.
+
+What events name as dropped may still be here: an expiry was cut short, or the events came with an import.
+That is counted each time, and goes by --finish alone, which writes no event.
 
 \b
 Exit codes: 0 done, 3 could not run, 4 not for agents.
@@ -30,6 +33,7 @@ Examples:
   intent-ledger expire --class message --older-than 90d --dry-run
   intent-ledger expire --older-than 90d --by human:kim --reason "kept 90 days"
   intent-ledger expire --run refund-17 --by human:kim --reason "on request"
+  intent-ledger expire --finish
 """
 
 
@@ -52,6 +56,9 @@ def expire(  # noqa: PLR0913, PLR0917 - each is an option of the command
         str | None,
         typer.Option("--run", metavar="RUN", help="Only what this run alone names.", show_default=False),
     ] = None,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Only what events name as dropped, and is still here.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, change nothing.")] = False,
     by: Annotated[
         str | None,
@@ -69,31 +76,52 @@ def expire(  # noqa: PLR0913, PLR0917 - each is an option of the command
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.spans import read_span
-    from ledger.application.expiring import expire as expired
+    from ledger.application import expiring
 
-    if not dry_run and (by is None or reason is None):
-        raise typer.BadParameter("say who decided it and why, --by and --reason, or only ask: --dry-run")
     kinds = [name.strip() for one in classes or () for name in one.split(",")]
-    if not kinds and older_than is None and run is None:
-        raise typer.BadParameter("say what is to go: --class, --older-than or --run")
+    asked = bool(kinds) or older_than is not None or run is not None
+    _check(kinds, asked=asked, finish=finish, decided=(by, reason), dry_run=dry_run)
     span = None if older_than is None else read_span(older_than, option="--older-than")
     screen = Screen(as_json=as_json)
     opening = open_for_reading(settings_of(context, url=ledger, tenant=tenant, actor=actor))
     with opening as opened, _watched(screen) as progress:
-        found = expired(
-            opened,
-            by=by or "human:nobody",
-            reason=reason or "asked only",
-            classes=kinds,
-            older_than=span,
-            run=run,
-            dry_run=dry_run,
-            progress=progress,
-        )
+        if finish:
+            found = expiring.finish(opened, dry_run=dry_run, progress=progress)
+        else:
+            found = expiring.expire(
+                opened,
+                by=by or "human:nobody",
+                reason=reason or "asked only",
+                classes=kinds,
+                older_than=span,
+                run=run,
+                dry_run=dry_run,
+                progress=progress,
+            )
     if as_json:
         screen.document(_summary(found))
     else:
         _show(screen, found)
+
+
+def _check(
+    kinds: Sequence[str], *, asked: bool, finish: bool, decided: tuple[str | None, str | None], dry_run: bool
+) -> None:
+    """Refuse a command line that does not say what goes, or not who decided it."""
+    from ledger.application.expiring import CLASSES
+    from ledger.values.faults import no_such
+
+    if finish:
+        if asked or decided != (None, None):
+            raise typer.BadParameter("--finish goes by what events say already: leave the other options out")
+        return
+    if not asked:
+        raise typer.BadParameter("say what is to go: --class, --older-than or --run; or --finish")
+    for name in kinds:
+        if name not in CLASSES:
+            raise typer.BadParameter(f"{name!r:.50}: {no_such('class', name, CLASSES)}", param_hint="--class")
+    if not dry_run and None in decided:
+        raise typer.BadParameter("say who decided it and why, --by and --reason, or only ask: --dry-run")
 
 
 def _summary(found: Expiry) -> dict[str, Any]:
@@ -101,35 +129,57 @@ def _summary(found: Expiry) -> dict[str, Any]:
 
     return {
         "dry_run": found.dry_run,
-        "cutoff": write_time(found.cutoff),
+        "cutoff": None if found.cutoff is None else write_time(found.cutoff),
         "classes": {name: one._asdict() for name, one in found.classes.items()},
         **found.total._asdict(),
         "events": found.events,
-        "finished": found.finished,
         "kept": found.kept,
+        "kept_because": {"named_since": found.young, "other_runs": found.shared, "wanted": found.wanted},
+        "left": {name: one._asdict() for name, one in found.left.items()},
     }
 
 
 def _show(screen: Screen, found: Expiry) -> None:
-    from ledger.adapters.cli.screen import Column
-    from ledger.adapters.cli.words import counted, quoted, when
+    from ledger.adapters.cli.words import counted
 
     what = "would go" if found.dry_run else "dropped"
     total = found.total
-    screen.line(
-        f"{counted(total.contents, 'content')} {what}, {total.bytes:,} bytes; "
-        f"{found.kept:,} stay (named at or after {when(found.cutoff)}, or otherwise wanted)"
-    )
-    if found.classes:
-        screen.table(
-            [Column("CLASS"), Column("CONTENTS", right=True), Column("BYTES", right=True)],
-            [(quoted(name), f"{one.contents:,}", f"{one.bytes:,}") for name, one in found.classes.items()],
-            indent=2,
-        )
-    if found.finished:
-        screen.line(f"{counted(found.finished, 'content')} of them were left by an expiry that was cut short")
+    screen.line(f"{counted(total.contents, 'content')} {what}, {total.bytes:,} bytes{_kept_words(found)}")
+    _show_classes(screen, found.classes)
     if found.events:
         screen.line(f"recorded: {counted(found.events, 'event')}, see intent-ledger log '$ledger'")
+    if found.left:
+        left = counted(sum(one.contents for one in found.left.values()), "content")
+        screen.line(
+            f"apart from that, {left} still here that events name as dropped: intent-ledger expire --finish"
+        )
+        _show_classes(screen, found.left)
+
+
+def _kept_words(found: Expiry) -> str:
+    """Say how many stay, and what keeps them."""
+    from ledger.adapters.cli.words import when
+
+    if not found.kept or found.cutoff is None:
+        return ""
+    reasons = [
+        (found.young, f"named by a record of {when(found.cutoff)} or later"),
+        (found.shared, "named by other runs, too"),
+        (found.wanted, "stored to be kept for longer"),
+    ]
+    return f"; {found.kept:,} stay: " + ", ".join(f"{count:,} {why}" for count, why in reasons if count)
+
+
+def _show_classes(screen: Screen, classes: Mapping[str, Tally]) -> None:
+    from ledger.adapters.cli.screen import Column
+    from ledger.adapters.cli.words import quoted
+
+    if classes:
+        screen.table(
+            [Column("CLASS"), Column("CONTENTS", right=True), Column("BYTES", right=True)],
+            [(quoted(name), f"{one.contents:,}", f"{one.bytes:,}") for name, one in classes.items()],
+            indent=2,
+        )
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -62,24 +63,70 @@ def export(
     opening = open_for_reading(settings_of(context, url=ledger, tenant=tenant))
     with opening as opened, _target(screen, output) as write, _watched(screen) as progress:
         done = exported(opened, write, runs=None if everything else runs, progress=progress)
-    _tell(screen, done, output)
+    _tell(screen, done, output, runs or ())
 
 
-def _tell(screen: Screen, done: Exported, output: Path | None) -> None:
+_MOST = 5
+"""Names shown as text; JSON holds all of them."""
+
+
+def _tell(screen: Screen, done: Exported, output: Path | None, asked: Sequence[str]) -> None:
     from ledger.adapters.cli.words import counted
 
     if screen.as_json:
         screen.document({**done._asdict(), "file": str(output)})
         return
-    missing = f", {counted(done.missing, 'content')} not here" if done.missing else ""
     words = (
         f"{counted(done.records, 'record')} of {counted(done.streams, 'stream')}, "
-        f"{counted(done.contents, 'content')}{missing}: {done.bytes:,} bytes"
+        f"{counted(done.contents, 'content')}: {done.bytes:,} bytes"
     )
-    if output is None:
-        screen.note(words)
-    else:
-        screen.line(f"{output}: {words}")
+    say = screen.note if output is None else screen.line
+    say(words if output is None else f"{output}: {words}")
+    for line in [*_named(done, asked), *missing_words(done.missing, done.dropped, "here")]:
+        say(line)
+
+
+def _named(done: Exported, asked: Sequence[str]) -> Iterator[str]:
+    """Name what is in the file; of runs those that went with what was asked for, if anything was."""
+    from ledger.adapters.cli.words import quoted
+
+    runs = [run for run in done.runs if run not in asked]
+    own = ["what the ledger says of itself ($ledger)"] if done.own else []
+    parts = [
+        (f"run{'s' if len(runs) != 1 else ''}", runs),
+        (f"source{'s' if len(done.sources) != 1 else ''}", done.sources),
+    ]
+    named = [f"{noun} {_first(list(map(quoted, names)))}" for noun, names in parts if names]
+    if named or own:
+        yield ("with it: " if asked else "in it: ") + "; ".join([*named, *own])
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST:,} more, all of them with --json" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
+
+
+def missing_words(missing: int, dropped: int | None, where: str) -> Iterator[str]:
+    """Say which contents that records name are not there, on purpose or not."""
+    from ledger.adapters.cli.words import counted
+
+    verb = "are" if missing != 1 else "is"
+    if missing and dropped is None:
+        yield (
+            f"{counted(missing, 'content')} that records name {verb} not {where}; whether dropped on purpose "
+            "is not said"
+        )
+        return
+    if dropped:
+        verb = "was" if dropped == 1 else "were"
+        yield f"{counted(dropped, 'content')} that records name {verb} dropped on purpose"
+    lost = missing - (dropped or 0)
+    if lost:
+        verb = "are" if lost != 1 else "is"
+        yield (
+            f"{counted(lost, 'content')} that records name {verb} not {where}, and no event says that "
+            f"{'they were' if lost != 1 else 'it was'} dropped"
+        )
 
 
 @contextmanager
@@ -90,7 +137,7 @@ def _target(screen: Screen, output: Path | None) -> Iterator[Callable[[bytes], o
         return
     partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
     try:
-        with partial.open("xb") as file:
+        with _opened(partial, output) as file:
             yield file.write
             file.flush()
             os.fsync(file.fileno())
@@ -98,6 +145,16 @@ def _target(screen: Screen, output: Path | None) -> Iterator[Callable[[bytes], o
         _sync_folder(output.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _opened(partial: Path, output: Path) -> BinaryIO:
+    """Open a new file; where that cannot be, it is the file that was named which cannot."""
+    try:
+        if output.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        return partial.open("xb")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(output)) from None
 
 
 def _sync_folder(folder: Path) -> None:

@@ -15,7 +15,9 @@ from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, T
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.settings import Settings
     from ledger.adapters.transcripts import ImportedRun, ImportReport, Progress
+    from ledger.application.ledger import Ledger
 
 HELP = """Turn recorded chats into runs, or take in runs that another ledger has exported.
 
@@ -69,14 +71,20 @@ def import_file(
 ) -> None:
     """Turn recorded chats into runs, or take in exported ones."""
     from ledger.adapters.cli.importing_runs import import_export, is_export_file
-    from ledger.adapters.cli.opening import open_for_writing, settings_of
+    from ledger.adapters.cli.opening import settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.transcripts import ImportInterrupted, Tools, import_transcripts
+    from ledger.errors import InvalidInput
 
-    if is_export_file(file):
+    screen = Screen(as_json=as_json)
+    try:
+        is_export = is_export_file(file)
+    except InvalidInput as error:
+        screen.fail(error.code, str(error), error.data)
+        raise typer.Exit(Exit.BAD_NEWS) from None
+    if is_export:
         if tools is not None or actor is not None:
             raise typer.BadParameter("an export says by itself who wrote, and what tools did: leave that out")
-        screen = Screen(as_json=as_json)
         settings = settings_of(context, url=ledger, tenant=tenant)
         import_export(screen, file, settings, _bar(screen, file.name))
         return
@@ -84,10 +92,9 @@ def import_file(
     for path in (file, *([] if tools is None else [tools])):
         path.open("rb").close()
     declared = None if tools is None else Tools.read(tools)
-    screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
     try:
-        with open_for_writing(settings) as opened, _bar(screen, file.name) as progress:
+        with _opening(settings, file) as opened, _bar(screen, file.name) as progress:
             report = import_transcripts(opened, file, tools=declared, progress=progress)
     except ImportInterrupted as stop:
         screen.fail("interrupted", _interrupted(stop.report), _summary(stop.report))
@@ -100,6 +107,19 @@ def import_file(
     else:
         _show(screen, report)
     raise typer.Exit(Exit.BAD_NEWS if report.refused or report.broken else Exit.FINE)
+
+
+def _opening(settings: Settings, file: Path) -> Ledger:
+    """Open the ledger; where none is there and no transcript can be read, one that leaves nothing behind."""
+    from ledger.adapters.cli.opening import is_there, open_for_writing
+    from ledger.adapters.transcripts.reading import Transcript, open_input, read_entries
+    from ledger.application.opening import open_ledger
+
+    if is_there(settings) or any(
+        isinstance(entry.found, Transcript) for entry in read_entries(open_input(file))
+    ):
+        return open_for_writing(settings)
+    return open_ledger(":memory:", tenant=settings.tenant, actor=settings.writer)
 
 
 def _summary(report: ImportReport) -> dict[str, Any]:

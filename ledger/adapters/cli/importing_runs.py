@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import typer
 
 from ledger.adapters.cli.exits import Exit
+from ledger.canonical import invalid
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.settings import Settings
     from ledger.application.importing_runs import Imported
+    from ledger.errors import LedgerError
 
 Bar = AbstractContextManager[Callable[[int, int], None] | None]
 
@@ -27,13 +29,22 @@ STDIN = "-"
 
 
 def is_export_file(file: Path) -> bool:
-    """Tell whether a file begins as an export does; standard input can only be one."""
+    """Tell whether a file begins as an export does; standard input can only be one.
+
+    Raises:
+        InvalidInput: it is empty or compressed, so it is neither an export nor transcripts.
+    """
     from ledger.application.export_format import is_export
 
     if str(file) == STDIN:
         return True
     with file.open("rb") as opened:
-        return is_export(opened.readline(_LONGEST_HEADER))
+        first = opened.readline(_LONGEST_HEADER)
+    if not first:
+        raise invalid(str(file), "it is empty: neither an export nor a transcript")
+    if (packed := packed_as(first)) is not None:
+        raise invalid(str(file), packed)
+    return is_export(first)
 
 
 _LONGEST_HEADER = 64 * 1024 * 1024
@@ -42,25 +53,67 @@ _LONGEST_HEADER = 64 * 1024 * 1024
 
 def import_export(screen: Screen, file: Path, settings: Settings, bar: Bar) -> None:
     """Import an export, and say what became of it."""
-    from ledger.adapters.cli.opening import open_for_writing
-    from ledger.application.importing_runs import import_runs
-    from ledger.errors import InvalidInput
+    from ledger.errors import LedgerError
 
     try:
-        with _seekable(file) as source, open_for_writing(settings) as opened, bar as progress:
-            done = import_runs(opened, source, progress=progress)
-    except InvalidInput as error:
-        if not str(error.path).startswith("line "):
+        with _seekable(file) as source, bar as progress:
+            done = _imported(source, settings, progress)
+    except LedgerError as error:
+        code = _fault_of_file(error)
+        if code is None:
             raise
-        # It is the file that is at fault, and not the command line.
-        screen.fail(error.code, f"{file}: {error}", error.data)
-        raise typer.Exit(Exit.BAD_NEWS) from None
+        screen.fail(error.code, f"{'standard input' if str(file) == STDIN else file}: {error}", error.data)
+        raise typer.Exit(code) from None
     if screen.as_json:
         differing = [one._asdict() for one in done.differing]
         screen.document({**asdict(done), "differing": differing})
     else:
         _show(screen, done)
     raise typer.Exit(Exit.BAD_NEWS if done.differing else Exit.FINE)
+
+
+def _imported(source: BinaryIO, settings: Settings, progress: Callable[[int, int], None] | None) -> Imported:
+    """Import, and leave no new ledger behind where the file is refused."""
+    from ledger.adapters.cli.opening import is_there, open_for_writing
+    from ledger.application.importing_runs import check_export, import_runs
+
+    if (packed := packed_as(source.read(_MAGIC_BYTES))) is not None:
+        raise invalid("line 1", packed)
+    source.seek(0)
+    if not is_there(settings):
+        check_export(source, settings.tenant, progress=progress)
+        source.seek(0)
+    with open_for_writing(settings) as opened:
+        return import_runs(opened, source, progress=progress)
+
+
+def _fault_of_file(error: LedgerError) -> Exit | None:
+    """Tell with which code the command ends where it is the file that is at fault; None: it is not."""
+    from ledger.adapters.cli.entry import exit_of
+    from ledger.errors import InvalidInput
+
+    if isinstance(error, InvalidInput):
+        if error.path == "tenant":
+            return Exit.COULD_NOT_RUN
+        return Exit.BAD_NEWS if error.path.startswith("line ") else None
+    return exit_of(error) if "line" in error.data else None
+
+
+_PACKED = {
+    b"\x1f\x8b": ("gzip", "gunzip"),
+    b"BZh": ("bzip2", "bunzip2"),
+    b"\xfd7zXZ\x00": ("xz", "unxz"),
+    b"\x28\xb5\x2f\xfd": ("Zstandard", "unzstd"),
+}
+_MAGIC_BYTES = max(map(len, _PACKED))
+
+
+def packed_as(beginning: bytes) -> str | None:
+    """Say how to unpack a file that begins as a compressed one; None where it does not."""
+    for magic, (name, command) in _PACKED.items():
+        if beginning.startswith(magic):
+            return f"it is compressed ({name}): {command} < FILE | intent-ledger import -"
+    return None
 
 
 def _seekable(file: Path) -> BinaryIO:
@@ -74,6 +127,7 @@ def _seekable(file: Path) -> BinaryIO:
 
 
 def _show(screen: Screen, done: Imported) -> None:
+    from ledger.adapters.cli.export import missing_words
     from ledger.adapters.cli.verdict import stream_words
     from ledger.adapters.cli.words import counted
 
@@ -93,5 +147,10 @@ def _show(screen: Screen, done: Imported) -> None:
         screen.line(
             "what the other ledger says of itself ($ledger) is left out: this one has said other things"
         )
-    if done.missing:
-        screen.line(f"{counted(done.missing, 'content')} that records name is not in the file")
+    for line in missing_words(done.missing, done.dropped, "in the file"):
+        screen.line(line)
+    if done.unfinished:
+        screen.line(
+            f"{counted(done.unfinished, 'content')} still here that events name as dropped, as there: "
+            "intent-ledger expire --finish"
+        )

@@ -92,6 +92,18 @@ def open_for_reading(settings: Settings, *, secrets: Secrets | None = None) -> L
     return open_ledger(path, tenant=settings.tenant, actor=settings.writer, create=False, secrets=secrets)
 
 
+def is_there(settings: Settings) -> bool:
+    """Tell whether a ledger is there already; nothing is made.
+
+    Raises:
+        SchemaMismatch: it is older, and waits for `intent-ledger migrate`.
+    """
+    if names_server(settings):
+        return _schema_of_server(settings.url)[1] != 0
+    path = path_of(settings)
+    return path.exists() and _schema(path) != 0
+
+
 def open_for_writing(settings: Settings) -> Ledger:
     """Open a ledger, creating the file, or the schema in a database, where there is none.
 

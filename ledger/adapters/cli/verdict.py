@@ -45,6 +45,12 @@ def sentence(report: Report) -> list[str]:
             f"EXPIRED: {expired} that records name, dropped on purpose (one that several runs name counts "
             "for each): `intent-ledger log '$ledger'` says when, by whom and why."
         )
+    if report.unfinished_blobs:
+        still = counted(report.unfinished_blobs, "content")
+        said.append(
+            f"STILL HERE: {still} that events name as dropped, and no later record names: left by an expiry "
+            "that was cut short, or by an import. `intent-ledger expire --finish` drops them."
+        )
     if report.repeated_ids:
         said.append(
             f"REPEATED: {counted(report.repeated_ids, 'event')} with the id of an earlier one of the stream: "
@@ -99,6 +105,7 @@ def summary(report: Report) -> dict[str, Any]:
         "checked": {str(check): count for check, count in report.checked.items()},
         "missing_contents": report.missing_blobs,
         "expired_contents": report.expired_blobs,
+        "unfinished_contents": report.unfinished_blobs,
         "repeated_ids": report.repeated_ids,
         "not_yet_in_order": report.unordered,
         "unguarded": list(report.unguarded),

@@ -693,6 +693,11 @@ class SignReview(Command):
     by: Party
     meaning: Literal["approved", "noted", "objection", "reviewed"]
     note: Text | None = None
+    read_hash: Sha256 | None = None
+    """Hash of the event at `read_upto`; given with it."""
+    read_upto: Position | None = None
+    """Up to which position it was read: where the run stands, or the head of the review that stands there.
+    None: where the run stands."""
 
 
 COMMAND_CLASSES: tuple[type[Command], ...] = (

@@ -137,7 +137,7 @@ RULES: dict[type[c.Command], Ruling] = {
     c.RecordMessage: Ruling(execution.say, (e.MessageRecorded,), ("id_in_use",)),
     c.SummariseMessages: Ruling(execution.summarise, (e.MessagesSummarised,), ("not_open",)),
     c.AdoptRuntime: Ruling(execution.adopt, (e.RuntimeAdopted,)),
-    c.SignReview: Ruling(reviews.sign, (e.ReviewSigned,)),
+    c.SignReview: Ruling(reviews.sign, (e.ReviewSigned,), ("not_open",)),
 }
 """The rule of each command that speaks to a run and is performed by this release."""
 

@@ -38,8 +38,9 @@ HELP_SIGN = """Sign what you think of a run, up to where it stands.
 
 --meaning is yours: `reviewed`, `objection`, `approved` (the run as it is; no act that waits is approved by
 it), `noted`. --head and --hash insist on what was read: where the run has moved on meanwhile nothing is
-signed. `brief` and `contract --json` name both; the hash may be cut to its first 12 digits. Saying the same
-twice, with nothing in between, adds nothing. A run that has ended may be reviewed, too.
+signed; a review that somebody else has bound to the same place is no such change. `brief` and `contract
+--json` name both; the hash may be cut to its first 12 digits. Saying the same twice, with nothing in between,
+adds nothing. A run that has ended may be reviewed, too.
 
 For people and services: an agent may not. Without --by it is the --actor, if that is a person.
 
@@ -175,8 +176,12 @@ def _signed(opened: Ledger, run: str, command: SignReview, read: _Read) -> State
         return handle.do(command)
     contract = handle.contract
     head = _head(opened, contract, read)
-    if contract.position != head and not _says_so_already(contract, command, head):
-        raise _moved_on(run, head, contract.position, read.where)
+    if contract.position != head:
+        last = contract.review
+        # Reviews alone change nothing of what was read.
+        if last is None or (last.position, last.head) != (contract.position, head):
+            raise _moved_on(run, head, contract.position, read.where)
+        command = command.with_fields({"read_hash": last.hash, "read_upto": head})
     try:
         return handle.do(command, expected=contract.position)
     except PositionConflict as error:
@@ -205,16 +210,6 @@ def _head(opened: Ledger, contract: Contract, read: _Read) -> int:
     raise _not_what_was_read(contract.run, head, read.where)
 
 
-def _says_so_already(contract: Contract, command: SignReview, head: int) -> bool:
-    """Tell whether all that came since is this review."""
-    last = contract.review
-    return (
-        last is not None
-        and (last.position, last.head) == (contract.position, head)
-        and (last.by, last.meaning, last.note) == (command.by, command.meaning, command.note)
-    )
-
-
 def _moved_on(run: str, head: int, actual: int, where: Sequence[str]) -> PositionConflict:
     from ledger.errors import PositionConflict
 
@@ -231,10 +226,14 @@ def _moved_on(run: str, head: int, actual: int, where: Sequence[str]) -> Positio
 def _not_what_was_read(run: str, head: int | None, where: Sequence[str]) -> IntegrityError:
     from ledger.errors import IntegrityError
 
-    place = "no record" if head is None else f"not the record at position {head}"
+    what = (
+        f"no record of {run!r} has that hash"
+        if head is None
+        else f"the record at position {head} of {run!r} has another hash"
+    )
     return IntegrityError(
-        f"nothing was signed: {place} of {run!r} has that hash: unless it is mistyped, what you read is not "
-        f"what is stored here: {shlex.join(['intent-ledger', 'verify', run, *where])}",
+        f"nothing was signed: {what}: unless it is mistyped, what you read is not what is stored here: "
+        f"{shlex.join(['intent-ledger', 'verify', run, *where])}",
         run=run,
         position=head,
     )

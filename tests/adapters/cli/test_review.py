@@ -66,9 +66,15 @@ def test_said_twice_it_adds_nothing_also_where_it_is_insisted_on(call: Call, goo
 def test_what_was_read_may_be_named_by_its_hash(call: Call, good: Path, digits: int) -> None:
     seen = hash_at(good, 11)[:digits].upper()
     assert call(*REVIEWED, "--hash", seen, "--ledger", good, "--json").document["head"] == 11
-    # The review is what the run holds since; in other words it was not read by whoever says this.
-    later = call(*OBJECTION, "--hash", seen, "--head", "11", "--ledger", good, "--json")
-    assert (later.code, later.error["code"]) == (3, "position_conflict")
+    # Nothing but a review came since: what somebody else says of it is bound to the same place.
+    later = call(*OBJECTION, "--hash", seen, "--head", "11", "--ledger", good, "--json").document
+    assert (later["head"], later["hash"], later["position"]) == (11, hash_at(good, 11), 13)
+    third = ("review", "sign", "refund-17", "--meaning", "noted", "--by", "human:ada", "--head", "11")
+    assert call(*third, "--ledger", good, "--json").document["position"] == 14
+    assert call("verify", "refund-17", "--ledger", good).code == 0
+    promise(good, "later")
+    moved = call(*OBJECTION, "--head", "11", "--ledger", good, "--json")
+    assert (moved.code, moved.error["code"]) == (3, "position_conflict")
 
 
 @pytest.mark.parametrize("how", ["head", "hash"])
@@ -109,6 +115,8 @@ def test_another_hash_than_the_records_is_bad_news(call: Call, good: Path) -> No
     for more in ((), ("--head", "11"), ("--head", "3")):
         answer = call(*REVIEWED, "--hash", "f" * 64, *more, "--ledger", good, "--json")
         assert (answer.code, answer.error["code"]) == (1, "integrity_error")
+        what = f"the record at position {more[1]} of 'refund-17' has another hash" if more else "no record of"
+        assert f"nothing was signed: {what}" in answer.error["message"]
         (line,) = re.findall(r"stored here: intent-ledger (.*)", answer.error["message"])
         assert call(*shlex.split(line)).code == 0
     with open_ledger(good) as ledger:

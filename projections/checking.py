@@ -12,6 +12,7 @@ it goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Literal, NamedTuple
 
 from ledger.application.edge import Edge
@@ -23,8 +24,9 @@ from ledger.stores.read_models import Cursor, Look, Model
 from ledger.stores.scratch import scratch
 from projections.base import Projection
 from projections.comparing import Compared, Difference, Kind, compare
-from projections.cursors import ahead, is_ahead
+from projections.cursors import ahead
 from projections.handling import words
+from projections.history import counted, is_lost
 from projections.making import Making
 from projections.reading import PAGE_BYTES, PageSize, Reader
 from projections.rounds import Progress
@@ -32,6 +34,8 @@ from projections.serving import find_cursor, find_served, slot_of
 
 PAGE = 2_000
 """Records of a page, where nothing else was asked for."""
+
+_TRIES = 5
 
 State = Literal["same", "differs", "tables", "ahead", "unreadable", "new", "going"]
 """`same`: the rows are those that come from the records. `differs`: some are not. `tables`: a table is gone,
@@ -154,11 +158,18 @@ def _make(
 
 def _checked(edge: Edge, making: Making) -> Checked:
     models = edge.store.read_models()
-    # They are made before a cursor stands for rows in them, and never changed.
-    return models.look(edge.tenant, lambda look: _compared(edge, look, making))
+    for left in reversed(range(_TRIES)):
+        # Most is made before the look that compares: a transaction that is long idle is ended.
+        now = models.look(edge.tenant, lambda look: _find(look, making.projection.model))
+        making.catch_up(now.place, now.parked)
+        found = models.look(edge.tenant, partial(_compared, edge, making, anew=not left))
+        if found is not None:
+            return found
+    raise AssertionError("the last one is made as it is found")
 
 
-def _compared(edge: Edge, look: Look, making: Making) -> Checked:
+def _compared(edge: Edge, making: Making, look: Look, *, anew: bool) -> Checked | None:
+    """Compare as of one moment; None where another build is read than a moment ago, unless made `anew`."""
     found = _find(look, making.projection.model)
     model, cursor = found.model, found.cursor
     one = Checked(model.projection, model.version, model.slot, "new")
@@ -167,11 +178,13 @@ def _compared(edge: Edge, look: Look, making: Making) -> Checked:
     if cursor.is_going:
         return one._replace(state="going")
     one = one._replace(position=cursor.reached.position, parked=tuple(found.parked.values()))
-    if is_ahead(edge, cursor):
+    if is_lost(look, cursor):
         return one._replace(state="ahead", why=str(ahead(cursor)))
     wrong = _wrong_tables(edge, model, cursor)
     if wrong:
         return one._replace(state="tables", why=wrong)
+    if not anew and not making.fits(cursor.reached.position, found.parked):
+        return None
     making.catch_up(cursor.reached.position, found.parked)
     if making.error is not None:
         return one._replace(state="unreadable", why=words(making.error))
@@ -189,7 +202,10 @@ def _find(look: Look, model: Model) -> _Found:
     """Find the build that answers questions of this program."""
     cursors = look.cursors()
     build = model._replace(slot=slot_of(model, find_served(look.served(), model), cursors))
-    return _Found(build, find_cursor(cursors, build), {one.run: one for one in look.parked(build)})
+    cursor = find_cursor(cursors, build)
+    if cursor is not None:
+        cursor = counted(look, cursor)
+    return _Found(build, cursor, {one.run: one for one in look.parked(build)})
 
 
 def _wrong_tables(edge: Edge, model: Model, cursor: Cursor) -> str:

@@ -74,7 +74,7 @@ class Making:
 
     def catch_up(self, upto: int, parked: Mapping[str, Parked]) -> None:
         """Handle what is missing up to a place, given what is set aside now."""
-        if not self._fits(upto, parked):
+        if not self.fits(upto, parked):
             self._begin()
         for run, left in list(self._left.items()):
             self._take_up(run, left, upto, parked.get(run))
@@ -93,15 +93,15 @@ class Making:
             after = rows[-1].gid
         self._left = {run: left for run, left in self._left.items() if run in parked}
 
-    def page(self, table: str, *, after: Key | None, limit: int) -> list[Row]:
-        """Read the rows that were made, in the order of their keys."""
-        return self._scratch.page(self.model, table, after=after, limit=limit)
-
-    def _fits(self, upto: int, parked: Mapping[str, Parked]) -> bool:
-        """Tell whether nothing was handled that is not to be: another build may be read than before."""
+    def fits(self, upto: int, parked: Mapping[str, Parked]) -> bool:
+        """Tell whether nothing was handled that is not to be, as where another build is read than before."""
         if self.gid > upto:
             return False
         return all(one.gid >= self._end_of(run) for run, one in parked.items())
+
+    def page(self, table: str, *, after: Key | None, limit: int) -> list[Row]:
+        """Read the rows that were made, in the order of their keys."""
+        return self._scratch.page(self.model, table, after=after, limit=limit)
 
     def _end_of(self, run: str) -> int:
         """Return the global position before which the records of a stream were handled."""

@@ -22,7 +22,7 @@ Writers are not kept waiting, and what they add meanwhile is not looked at. --al
 of the tenant, the global order that followers read, what is kept beside the events, and the file itself. A
 source is named source:ID; a run that has such an id comes first.
 
-Read models, which `ask` answers from, are not the record: `intent-ledger project verify` compares them with it.
+Read models, which `ask` answers from, are not the record: `intent-ledger project verify` compares them.
 
 No seal exists yet, so the answer is UNANCHORED: it cannot show that the end of a run was cut off, or that
 somebody wrote all of it anew.
@@ -80,10 +80,7 @@ def verify(
     if as_json:
         screen.document(summary(report))
     else:
-        _show(screen, report)
-        if everything:
-            screen.line()
-            screen.line(READ_MODELS)
+        _show(screen, report, everything=everything)
     raise typer.Exit(code_of(report))
 
 
@@ -103,7 +100,7 @@ def _bar(screen: Screen) -> Iterator[Callable[[Progress], None] | None]:
         yield lambda now: bar.update(task, completed=now.events, total=max(now.known, now.events))
 
 
-def _show(screen: Screen, report: Report) -> None:
+def _show(screen: Screen, report: Report, *, everything: bool) -> None:
     from ledger.adapters.cli.screen import Column
     from ledger.adapters.cli.verdict import sentence, stream_words, where_words
     from ledger.integrity.verify import Standing
@@ -134,6 +131,6 @@ def _show(screen: Screen, report: Report) -> None:
         ],
         indent=2,
     )
-    for line in rest:
+    for line in [READ_MODELS, *rest] if everything else rest:
         screen.line()
         screen.line(line)

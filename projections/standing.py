@@ -114,17 +114,21 @@ def served_model(ledger: Ledger, projection: Projection) -> Model:
     return followed(edge_of(ledger), projection.model)
 
 
-def resume_projection(ledger: Ledger, projection: Projection) -> None:
+def resume_projection(ledger: Ledger, projection: Projection) -> bool:
     """Let a projection that stopped at a record try it again, under the runners that are at work.
 
     One that begins tries it in any case. Streams that were set aside are handled again from the record where
-    they were, once a runner is at work.
+    they were, once a runner is at work. Returns whether anything had stopped, or was set aside.
     """
     edge = edge_of(ledger)
     models = edge.store.read_models()
+    found = False
     for cursor in models.cursors(edge.tenant):
         if (cursor.projection, cursor.version) == (projection.model.projection, projection.model.version):
-            models.resume(edge.tenant, projection.model._replace(slot=cursor.slot))
+            model = projection.model._replace(slot=cursor.slot)
+            found = found or cursor.reached.stop is not None or bool(models.parked(edge.tenant, model))
+            models.resume(edge.tenant, model)
+    return found
 
 
 def forget(ledger: Ledger, projection: Projection) -> None:

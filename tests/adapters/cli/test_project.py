@@ -146,6 +146,9 @@ def test_a_stopped_one_is_bad_news_with_its_place(ledger: Path) -> None:
     )
     resumed = run("project", "resume", "runs", "--ledger", ledger, "--json")
     assert resumed.document == {"resumed": ["runs"]}
+    idle = run("project", "resume", "runs", "effects", "--ledger", ledger)
+    assert (idle.code, idle.out) == (0, "nothing had stopped: runs, effects\n")
+    assert run("project", "resume", "runs", "--ledger", ledger, "--json").document == {"resumed": []}
     assert run("project", "status", "--ledger", ledger).code == 0
 
 

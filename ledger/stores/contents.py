@@ -98,7 +98,7 @@ def names_in(record: bytes) -> Iterator[bytes]:
     """Yield every digest that a record may name: whatever looks like one, wherever it stands in it.
 
     It needs no knowledge of the event, so that what a newer program wrote is seen, too. More digits in a row
-    are no digest: each that names a content stands in quotes. So there is at most one in 65 bytes of a record.
+    are no digest: each that names a content stands in quotes. So there is at most one in 65 bytes.
     """
     for found in _HEX.finditer(record):
         yield bytes.fromhex(found[0].decode())

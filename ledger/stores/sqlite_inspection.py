@@ -33,15 +33,16 @@ class Inspection(NamedTuple):
     """Another connection held the write lock all through `busy_seconds`."""
 
 
-def schema_of(path: Path) -> int:
+def schema_of(path: Path, *, busy_seconds: float = 10.0) -> int:
     """Return the schema version of a file, 0 where no ledger is in it.
 
     Raises:
         StoreUnavailable: there is no such file, or it is no database; `reason` says which.
         SchemaMismatch: a newer program has migrated it.
+        StoreBusy: another process kept it locked all through `busy_seconds`.
     """
     try:
-        with closing(_existing(path)) as connection:
+        with closing(_existing(path, busy_seconds)) as connection:
             return recognise(connection, path)
     except sqlite3.Error as error:
         raise translate(error, path) from error
@@ -51,10 +52,10 @@ def inspect(path: Path, *, busy_seconds: float = 2.0) -> Inspection:
     """Look at a file that is a ledger, or might be.
 
     Raises:
-        StoreUnavailable, SchemaMismatch: as `schema_of`.
+        StoreUnavailable, SchemaMismatch, StoreBusy: as `schema_of`.
     """
     try:
-        with closing(_existing(path)) as connection:
+        with closing(_existing(path, busy_seconds)) as connection:
             schema = recognise(connection, path)
             return Inspection(
                 schema=schema,
@@ -63,7 +64,7 @@ def inspect(path: Path, *, busy_seconds: float = 2.0) -> Inspection:
                 altered=_altered(connection, schema),
                 size=path.stat().st_size,
                 log_size=_size(path.with_name(path.name + "-wal")),
-                locked=_locked(connection, busy_seconds),
+                locked=_locked(connection),
             )
     except sqlite3.Error as error:
         raise translate(error, path) from error
@@ -84,10 +85,9 @@ class SQLiteStorage:
 
     def __init__(self, path: Path, *, busy_seconds: float = 10.0) -> None:
         self._path = path
-        self._connection = _existing(path)
+        self._connection = _existing(path, busy_seconds)
         self._connection.text_factory = _text
         self._connection.execute("PRAGMA query_only = ON")
-        self._connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
 
     def __enter__(self) -> SQLiteStorage:
         return self
@@ -148,13 +148,15 @@ def _text(stored: bytes) -> str | bytes:
         return stored
 
 
-def _existing(path: Path) -> sqlite3.Connection:
+def _existing(path: Path, busy_seconds: float) -> sqlite3.Connection:
     # Not `mode=ro`: such a connection would leave the log's files behind when it is the last to close.
     path = path.absolute()
     if not path.exists():
         raise unavailable(path, "missing", "there is no such file")
     connection = connect(f"{path.as_uri()}?mode=rw")
     connection.execute("PRAGMA trusted_schema = OFF")
+    # Who only looks waits while whoever was the last to use the file closes it, or it is being recovered.
+    connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
     return connection
 
 
@@ -173,8 +175,7 @@ def _objects(connection: sqlite3.Connection) -> dict[str, str]:
     return dict(connection.execute(query).fetchall())
 
 
-def _locked(connection: sqlite3.Connection, busy_seconds: float) -> bool:
-    connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
+def _locked(connection: sqlite3.Connection) -> bool:
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:

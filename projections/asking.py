@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
 from ledger.application.ledger import Ledger, edge_of
-from ledger.application.reading import records_of
+from ledger.application.reading import verified
 from ledger.application.rows import decoded
-from ledger.canonical import invalid
-from ledger.errors import RunNotFound, StoreUnavailable
+from ledger.errors import InvalidInput, RunNotFound, StoreUnavailable
 from ledger.record import Record
 from ledger.stores.builds import Parked
 from ledger.stores.read_models import Cell, Cursor, Look, Model, Tables
 from ledger.values.times import utc, write_time
 from projections.base import Projection
 from projections.built_in import BUILT_IN
-from projections.cursors import check_mark, is_seen, named, parked_error, stop_error
+from projections.cursors import ahead, named, parked_error, stop_error
 from projections.errors import ProjectionBehind, ProjectionError
-from projections.questions.base import Answer, Asked, Parameter, Question
+from projections.given import check_period, tell_of_unknown, values_of
+from projections.history import counted, is_lost
+from projections.questions.base import Answer, Asked, Question
 from projections.questions.catalogue import question_named
 from projections.runner import Progress, Runner
 from projections.serving import find_cursor, find_served, slot_of
@@ -56,23 +57,17 @@ def ask(
     Raises:
         RunNotFound: the parameter `run` names none.
         InvalidInput: there is no such question, a parameter is missing, unknown or malformed, or `as_of` lies
-            behind the end of the ledger.
+            behind the end of the ledger, or has not come by its clock.
         ProjectionStopped: a record before that place cannot be handled, or the run in question was set aside.
         ProjectionBehind: what is needed was not handled that far, or this program's version was never built.
         ProjectionAhead: the read models come from another ledger, or from one that was restored.
     """
     asked = question_named(question) if isinstance(question, str) else question
     edge = edge_of(ledger)
-    values = _values(asked.parameters, given)
+    moment = _moment(edge, as_of, now)
+    values = values_of(asked, given, moment.clock)
+    check_period(values)
     needed = [BUILT_IN[name] for name in asked.uses]
-    target = edge.store.end()
-    until = None
-    if isinstance(as_of, datetime):
-        until = utc(as_of)
-    elif as_of is not None:
-        if as_of > target:
-            raise invalid("as_of", f"the ledger ends at the global position {target}")
-        target = as_of
     run = values.get("run")
     if isinstance(run, str) and not edge.store.read(edge.tenant, run, limit=1):
         raise RunNotFound(f"no run {run!r:.60} was opened", run=run)
@@ -80,19 +75,27 @@ def ask(
     def answer(look: Look, least: int | None) -> Answer | None:
         """Answer where all have come far enough; without `least`, where nothing at all is left for them."""
         found = _builds(look, needed, raises=least is not None)
-        if found is None or (least is None and not _is_enough(edge, found, target)):
+        if found is None or (least is None and not _is_enough(look, found, moment.target)):
             return None
-        place = _checked(edge, found, least or 0)
-        if isinstance(as_of, int):
-            place = as_of
-        reads = _Reads(edge, look, [one.model for one in found], place, until)
-        judged = utc(now) if now is not None else until or edge.now()
-        one = Asked(values, judged, reads.select, reads.record, reads.records)
+        reached = _checked(look, found, least or 0)
+        place = as_of if isinstance(as_of, int) else reached
+        reads = _Reads(edge.tenant, look, [one.model for one in found], place, moment.until)
+        one = Asked(values, moment.judged, reads.select, reads.record, reads.records)
         for build in found:
             _tell_of_parked(one, build, run, place)
         rows = [tuple(row) for row in asked.rows(one)]
+        if not rows:
+            tell_of_unknown(one, asked.parameters)
+        if as_of is not None:
+            _tell_of_beginning(look, one, place, moment)
+        _tell_of_clock(one, moment)
+        if not catch_up and place < moment.target:
+            _tell_of_waiting(look, one, found)
         events = min(build.cursor.reached.events for build in found)
-        return Answer(asked.name, values, place, until, judged, asked.columns, rows, tuple(one.notes), events)
+        notes = tuple(one.notes)
+        return Answer(
+            asked.name, values, place, moment.until, moment.judged, asked.columns, rows, notes, events
+        )
 
     models = edge.store.read_models()
     if catch_up:
@@ -101,10 +104,22 @@ def ask(
         if found is not None:
             return found
         _catch_up(ledger, needed, progress)
-    least = target if catch_up or isinstance(as_of, int) else 0
+    least = moment.target if catch_up or isinstance(as_of, int) else 0
     found = models.look(edge.tenant, lambda look: answer(look, least))
     assert found is not None, "what is not there is told"
     return found
+
+
+class _Moment(NamedTuple):
+    """What is asked about, and when."""
+
+    target: int
+    """Global position up to which all has to be handled."""
+    until: datetime | None
+    judged: datetime
+    """What only time changes is judged by it."""
+    clock: datetime
+    """The time it is, by the clock of the ledger."""
 
 
 class _Found(NamedTuple):
@@ -112,16 +127,19 @@ class _Found(NamedTuple):
 
     model: Model
     cursor: Cursor
+    """As far as it counts in this ledger."""
     parked: list[Parked]
+    is_whole: bool
+    """Whether all of it counts; else another log was restored under it."""
 
 
 class _Reads:
     """What a question may read, as of one moment."""
 
     def __init__(
-        self, edge: Edge, look: Look, models: list[Model], upto: int, until: datetime | None
+        self, tenant: str, look: Look, models: list[Model], upto: int, until: datetime | None
     ) -> None:
-        self._edge = edge
+        self._tenant = tenant
         self._look = look
         self._upto = upto
         self._until = None if until is None else write_time(until)
@@ -133,56 +151,71 @@ class _Reads:
         return self._look.select(query, self._tables, values, upto=self._upto, until=self._until)
 
     def record(self, run: str, position: int) -> Record:
-        row = self._edge.store.read(self._edge.tenant, run, after=position - 1, limit=1)[0]
-        return decoded(row)
+        return decoded(self._look.read(run, after=position - 1, limit=1)[0])
 
     def records(self, run: str) -> Iterator[Record]:
-        for record in records_of(self._edge, run):
+        for record in verified(self._look.read, self._tenant, run):
             later = self._until is not None and write_time(record.at) > self._until
             if later or (record.global_position or 0) > self._upto:
                 return
             yield record
 
 
-def _values(parameters: tuple[Parameter, ...], given: Mapping[str, Any]) -> dict[str, Cell]:
-    known = {one.name for one in parameters}
-    for name in given:
-        if name not in known:
-            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
-            raise invalid(name, f"the question has no such parameter; {there}")
-    return {one.name: _value(one, given.get(one.name)) for one in parameters}
+def _moment(edge: Edge, as_of: int | datetime | None, now: datetime | None) -> _Moment:
+    """Check which moment is asked about: it must have come."""
+    target, clock, until = edge.store.end(), edge.now(), None
+    wrong = None
+    if isinstance(as_of, datetime):
+        until = utc(as_of)
+        if until > clock:
+            wrong = f"{write_time(until)} has not come, by the clock of the ledger it is {write_time(clock)}"
+    elif as_of is not None:
+        if as_of > target:
+            wrong = f"global position {as_of} is not reached, the ledger ends at the global position {target}"
+        target = as_of
+    if wrong is not None:
+        raise InvalidInput(f"what is asked about has to be there: {wrong}", path="as_of", reason=wrong)
+    return _Moment(target, until, utc(now) if now is not None else until or clock, clock)
 
 
-def _value(parameter: Parameter, value: Any) -> Cell:
-    if value is None:
-        if parameter.required:
-            raise invalid(parameter.name, f"the question needs it: {parameter.about}")
-        return None
-    if parameter.kind == "time":
-        if not isinstance(value, datetime):
-            raise invalid(parameter.name, "a datetime with its zone is needed")
-        try:
-            return write_time(value)
-        except ValueError as error:
-            raise invalid(parameter.name, str(error)) from None
-    wanted = int if parameter.kind == "integer" else str
-    if type(value) is not wanted:
-        raise invalid(parameter.name, f"{parameter.kind} is needed, not {value!r:.50}")
-    return value
+def _tell_of_beginning(look: Look, one: Asked, place: int, moment: _Moment) -> None:
+    """Note that a moment lies before all that the tenant has recorded."""
+    first = look.tail(limit=1)
+    early = not first or first[0].gid > place
+    if early or (moment.until is not None and decoded(first[0]).at > moment.until):
+        one.note("nothing had been recorded by then")
 
 
-def _is_enough(edge: Edge, found: list[_Found], target: int) -> bool:
+def _tell_of_clock(one: Asked, moment: _Moment) -> None:
+    if moment.judged > moment.clock:
+        clock = write_time(moment.clock)
+        one.note(f"judged by a time that has not come: by the clock of the ledger it is {clock}")
+
+
+def _tell_of_waiting(look: Look, one: Asked, found: list[_Found]) -> None:
+    """Note what the answer does not know of yet, and what keeps it from knowing."""
+    for build in found:
+        cursor = build.cursor
+        waiting = look.behind(cursor.reached.gid).events
+        stopped = stop_error(cursor)
+        if waiting:
+            why = "" if stopped is None else f"; {stopped}"
+            last = "the last event" if waiting == 1 else f"the last {waiting:,} events"
+            one.note(f"the projection {cursor.projection} has not handled {last}{why}")
+
+
+def _is_enough(look: Look, found: list[_Found], target: int) -> bool:
     """Tell whether nothing is left to be handled up to a place, by any of them."""
-    for model, cursor, parked in found:
+    for model, cursor, parked, is_whole in found:
         if any(stream.again for stream in parked) or cursor.reached.stop is not None:
             return False
-        if cursor.shape != model.shape or not is_seen(edge, cursor.reached):
+        if cursor.shape != model.shape or not is_whole:
             return False
     lowest = min((one.cursor.reached.position for one in found), default=target)
     if lowest >= target:
         return True
     # Maybe only other tenants have written since.
-    more = edge.store.tail(after=lowest, limit=1, tenant=edge.tenant)
+    more = look.tail(after=lowest, limit=1)
     return not more or more[0].gid > target
 
 
@@ -210,16 +243,18 @@ def _builds(look: Look, needed: list[Projection], *, raises: bool) -> list[_Foun
         if cursor is None or cursor.is_going or (other and not cursor.reached.built):
             if not raises:
                 return None
-            instead = f"version {served.build.version} is served" if served and other else ""
+            instead = f"{served.build} is served" if served and other else ""
             raise _behind(build, 0, instead)
-        found.append(_Found(build, cursor, look.parked(build)))
+        now = counted(look, cursor)
+        found.append(_Found(build, now, look.parked(build), is_whole=now is cursor))
     return found
 
 
-def _checked(edge: Edge, found: list[_Found], least: int) -> int:
+def _checked(look: Look, found: list[_Found], least: int) -> int:
     """Return how far all have come, which has to be up to some place, in this ledger."""
-    for model, cursor, _ in found:
-        check_mark(edge, cursor)
+    for model, cursor, _, _ in found:
+        if is_lost(look, cursor):
+            raise ahead(cursor)
         if cursor.reached.position < least:
             raise stop_error(cursor) or _behind(model, cursor.reached.position)
     return min(one.cursor.reached.position for one in found)

@@ -6,12 +6,8 @@ from ledger.application.edge import Edge
 from ledger.stores.builds import Parked
 from ledger.stores.read_models import Cursor, Mark, Model, Reached
 from projections.errors import ProjectionAhead, ProjectionChanged, ProjectionStopped
-from projections.serving import find_cursor
-
-
-def cursor_of(edge: Edge, model: Model) -> Cursor | None:
-    """Return the cursor of a build; None: it was never begun."""
-    return find_cursor(edge.store.read_models().cursors(edge.tenant), model)
+from projections.history import is_lost
+from projections.ways_on import is_altered, when_parked, when_stopped
 
 
 def stop_error(cursor: Cursor) -> ProjectionStopped | None:
@@ -19,30 +15,33 @@ def stop_error(cursor: Cursor) -> ProjectionStopped | None:
     stop = cursor.reached.stop
     if stop is None:
         return None
+    way_out = when_stopped(cursor.projection, stop.error)
     return ProjectionStopped(
         f"the projection {cursor.projection} {cursor.build} stopped before {stop.run!r} position "
-        f"{stop.position} (global position {stop.gid}): {stop.error}",
+        f"{stop.position} (global position {stop.gid}): {stop.error}; {way_out}",
         projection=cursor.projection,
         version=cursor.version,
         gid=stop.gid,
         run=stop.run,
         position=stop.position,
         error=stop.error,
+        altered=is_altered(stop.error),
     )
 
 
 def parked_error(cursor: Cursor, parked: Parked) -> ProjectionStopped:
     """Build the error of a question about a stream that was set aside."""
+    way_out = when_parked(cursor.projection, parked.error)
     return ProjectionStopped(
         f"the projection {cursor.projection} {cursor.build} has set aside {parked.run!r} from position "
-        f"{parked.position} on (global position {parked.gid}): {parked.error}; mend it, then: "
-        f"intent-ledger project resume {cursor.projection}",
+        f"{parked.position} on (global position {parked.gid}): {parked.error}; {way_out}",
         projection=cursor.projection,
         version=cursor.version,
         gid=parked.gid,
         run=parked.run,
         position=parked.position,
         error=parked.error,
+        altered=is_altered(parked.error),
     )
 
 
@@ -75,15 +74,7 @@ def check_mark(edge: Edge, cursor: Cursor) -> None:
 
 def is_ahead(edge: Edge, cursor: Cursor) -> bool:
     """Tell whether the record a projection handled last is not in this ledger."""
-    mark = cursor.reached.mark
-    if mark is None:
-        return False
-    found = edge.store.read(cursor.tenant, mark.run, after=mark.position - 1, limit=1)
-    return not found or (found[0].gid, found[0].position, found[0].hash) != (
-        mark.gid,
-        mark.position,
-        mark.hash,
-    )
+    return edge.store.read_models().look(cursor.tenant, lambda look: is_lost(look, cursor))
 
 
 def is_seen(edge: Edge, reached: Reached) -> bool:

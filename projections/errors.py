@@ -16,8 +16,11 @@ class ProjectionError(LedgerError):
 class ProjectionStopped(ProjectionError):
     """A record could not be handled: `gid`, `run` and `position` name it, `error` says why.
 
-    Mend the projection (or upgrade), then run it again: it goes on with that record. Where only its stream
-    was set aside, `resume_projection` says that it can be handled.
+    Where it is not what was written, `altered` is True: no mended projection can handle it, a backup or an
+    export brings it back.
+
+    Otherwise mend the projection (or upgrade), then run it again: it goes on with that record. Where only its
+    stream was set aside, `resume_projection` says that it can be handled.
     """
 
     code = "projection_stopped"
@@ -25,6 +28,7 @@ class ProjectionStopped(ProjectionError):
     run: str
     position: int
     error: str
+    altered: bool
 
 
 class ProjectionAhead(ProjectionError):

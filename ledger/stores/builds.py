@@ -20,7 +20,8 @@ class Build(NamedTuple):
     """0 or 1."""
 
     def __str__(self) -> str:
-        return f"version {self.version}{' slot 1' if self.slot else ''}"
+        # A letter and no number, as in `v1b`: a slot counts for nothing.
+        return f"v{self.version}{'b' * self.slot}"
 
 
 class Served(NamedTuple):

@@ -39,7 +39,7 @@ class AffectedRuns(Question):
     )
     cannot = "Who follows the source without having accepted anything from it in a run."
     parameters = (
-        Parameter("source", "The source, as `kind:name`.", required=True),
+        Parameter("source", "The source, as `kind:name`.", "reference", required=True),
         Parameter("item", "Only what the source has under this id."),
     )
     columns = (

@@ -26,14 +26,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from ledger.errors import InvalidInput
 from ledger.record import Record
 from ledger.stores.read_models import Cell
 
-Kind = Literal["text", "time", "integer"]
+Kind = Literal["text", "reference", "time", "integer"]
 Row = tuple[Cell, ...]
 Group = Literal[
     "Before an act", "Rules", "Time", "Goals and obligations", "Approvals", "Effects", "People and subjects"
 ]
+
+
+class Known(NamedTuple):
+    """Where a value stands if anything at all has it, by an index: a slip of the pen finds nothing, too."""
+
+    column: str
+    """As `projection.table.column`."""
+    words: str
+    """What has it, as in `no {words} is recorded`; the value stands behind."""
 
 
 class Parameter(NamedTuple):
@@ -42,8 +52,14 @@ class Parameter(NamedTuple):
     name: str
     about: str
     kind: Kind = "text"
-    """A time is a moment with its zone; handed to the query as records write it."""
+    """A time is a moment with its zone; handed to the query as records write it. A reference is written
+    `kind:name`."""
     required: bool = False
+    choices: tuple[str, ...] = ()
+    """All values that it may have; none: any."""
+    known: Known | None = None
+    past: bool = False
+    """It is a time that must have come."""
 
 
 class AnswerColumn(NamedTuple):
@@ -70,6 +86,11 @@ class Answer(NamedTuple):
     """What this answer leaves open, beyond what the question never tells."""
     events: int = 0
     """How many events of the tenant the read models it was read from had handled by then."""
+
+
+def refused(parameter: str, words: str) -> InvalidInput:
+    """Build the refusal of what a parameter was given."""
+    return InvalidInput(f"{parameter}= {words}", path=parameter, reason=words)
 
 
 @dataclass
@@ -132,3 +153,10 @@ KEY = Parameter("key", "The effect, by its key or by the beginning of it that te
 SINCE = Parameter("since", "From this time on.", kind="time")
 BEFORE = Parameter("before", "Before this time.", kind="time")
 PERIOD = (SINCE, BEFORE)
+TOOL = Parameter("tool", "Only effects of this tool.", known=Known("effects.intents.tool", "effect of tool"))
+FROM_SOURCE = Parameter(
+    "source",
+    "Only constraints of this source, `kind:name`.",
+    "reference",
+    known=Known("constraints.acceptances.source", "acceptance from the source"),
+)

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ledger.canonical import invalid
 from ledger.stores.read_models import Cell
-from projections.questions.base import RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import RUN, AnswerColumn, Asked, Parameter, Question, Row, refused
 from projections.questions.effect_keys import effect_keys
 from projections.questions.grounds import Decision, Ground, Grounds, Wrong
 
@@ -36,7 +35,11 @@ class BasisOfDecision(Question):
             "Only what was decided under this name: `goal`, `cursor`, `plan:STEP`, `assumption:ID`, "
             "`observation:KEY` or `effect:KEY`.",
         ),
-        Parameter("on", "Only what rests on this: `assumption:ID`, `observation:KEY`, `effect:KEY`, …."),
+        Parameter(
+            "on",
+            "Only what rests on this: `assumption:ID`, `observation:KEY`, `effect:KEY`, ….",
+            "reference",
+        ),
     )
     columns = (
         AnswerColumn("run", "The run."),
@@ -121,7 +124,7 @@ def _decision(asked: Asked) -> str | None:
         return ref  # type: ignore[no-any-return]
     kind, colon, name = ref.partition(":")
     if not name or kind + colon not in _DECISIONS:
-        raise invalid("ref", f"{ref!r:.80} is none of {', '.join(_DECISIONS)} with a name behind the colon")
+        raise refused("ref", f"{ref!r:.80} is none of {', '.join(_DECISIONS)} with a name behind the colon")
     if kind == "effect":
         (key,) = effect_keys(replace(asked, given={"key": name}))
         return f"effect:{key}"

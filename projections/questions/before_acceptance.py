@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import FROM_SOURCE, PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.begun import Attempt, begun_in
 from projections.questions.held import Held
 
@@ -37,7 +37,7 @@ class BeforeAcceptance(Question):
     )
     parameters = (
         SOME_RUN,
-        Parameter("source", "Only constraints of this source, `kind:name`."),
+        FROM_SOURCE,
         *(one._replace(about=f"{one.about[:-1]}, by when it was accepted.") for one in PERIOD),
     )
     columns = (

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from projections.questions.base import RUN, AnswerColumn, Asked, Parameter, Question, Row
 from projections.questions.narrowing import wrapped
+from projections.questions.reviews import MEANINGS
 
 
 class ChangedSinceReview(Question):
@@ -21,8 +22,8 @@ class ChangedSinceReview(Question):
     cannot = "Whether a change matters, nor whether the reviewer read all that the signature covers."
     parameters = (
         RUN,
-        Parameter("by", "Since the last review by this party."),
-        Parameter("meaning", "Since the last review of this meaning, e.g. `approved`."),
+        Parameter("by", "Since the last review by this party, `kind:name`.", "reference"),
+        Parameter("meaning", "Since the last review of this meaning.", choices=MEANINGS),
     )
     columns = (
         AnswerColumn("review_position", "Position of the review in the run; empty: there is none."),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ledger.canonical import invalid
 from ledger.errors import EffectNotFound
-from projections.questions.base import Asked
+from projections.questions.base import Asked, refused
 
 SHORTEST = 6
 """Digits that the beginning of a key has at least."""
@@ -27,8 +26,8 @@ def effect_keys(asked: Asked) -> list[str]:
     given = str(asked.given["key"])
     digits = given.removesuffix("..").lower()
     if not re.fullmatch(rf"[0-9a-f]{{{SHORTEST},64}}", digits):
-        reason = f"a key is 64 hexadecimal digits, or at least the first {SHORTEST}; this is {given!r:.80}"
-        raise invalid("key", reason)
+        reason = f"a key is 64 hexadecimal digits, or at least the first {SHORTEST}"
+        raise refused("key", f"{given!r:.80} is none: {reason}")
     # Digits end at `f`, so what begins so stands before the same digits with a `g` behind them.
     found = asked.select(
         """
@@ -46,5 +45,5 @@ def effect_keys(asked: Asked) -> list[str]:
     if len(keys) > 1:
         some = ", ".join(keys[:_LISTED])
         more = " and more" if len(keys) > _LISTED else ""
-        raise invalid("key", f"several keys begin with {digits}: {some}{more}")
+        raise refused("key", f"{digits} is the beginning of several keys: {some}{more}")
     return keys

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import itemgetter
 
-from ledger.canonical import invalid
-from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import (
+    PERIOD,
+    SOME_RUN,
+    TOOL,
+    AnswerColumn,
+    Asked,
+    Known,
+    Parameter,
+    Question,
+    Row,
+)
 from projections.questions.effect_keys import effect_keys
 from projections.questions.effect_states import STATUSES, standings
 from projections.questions.narrowing import beside_run
@@ -26,12 +35,20 @@ class EffectListing(Question):
     parameters = (
         SOME_RUN,
         Parameter("key", "Only this effect, by its key or by the beginning that tells it apart."),
-        Parameter("act", "Only this act, by its digest: the same deed under whatever step and occurrence."),
-        Parameter("tool", "Only effects of this tool."),
-        Parameter("status", f"Only effects that are so: {', '.join(STATUSES)}."),
+        Parameter(
+            "act",
+            "Only this act, by its digest: the same deed under whatever step and occurrence.",
+            known=Known("effects.intents.act", "effect with the act"),
+        ),
+        TOOL,
+        Parameter("status", "Only effects that are so.", choices=STATUSES),
         Parameter("terms", "Only intents under these terms, by their digest."),
-        Parameter("approval", "Only intents that cite this approval."),
-        Parameter("approver", "Only intents whose approval this party gave."),
+        Parameter(
+            "approval",
+            "Only intents that cite this approval.",
+            known=Known("effects.intents.approval", "intent that cites the approval"),
+        ),
+        Parameter("approver", "Only intents whose approval this party gave, `kind:name`.", "reference"),
         *PERIOD,
     )
     columns = (
@@ -58,8 +75,6 @@ class EffectListing(Question):
 
     def rows(self, asked: Asked) -> Iterable[Row]:
         status = asked.given["status"]
-        if status is not None and status not in STATUSES:
-            raise invalid("status", f"{status!r:.40} is none of {', '.join(STATUSES)}")
         if asked.given["key"] is not None:
             asked.given = {**asked.given, "key": effect_keys(asked)[0]}
         condition = asked.where(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ledger.stores.read_models import Cell
 from ledger.values.times import write_time
-from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Known, Parameter, Question, Row
 from projections.questions.placing import in_place, within
 
 # Of the ends, transfers and openings of an id only the first behind an opening says what became of it.
@@ -35,6 +35,8 @@ _QUERY = """
     )
 """
 
+_STATES = ("open", "overdue", "discharged", "waived", "transferred", "passed_on", "replaced")
+
 
 class Obligations(Question):
     """Which obligations are open at the end, and who discharged the others with what evidence."""
@@ -46,7 +48,17 @@ class Obligations(Question):
         "and with what evidence."
     )
     cannot = "Whether the evidence is true: it tells what was said to discharge an obligation, and by whom."
-    parameters = (SOME_RUN, Parameter("owed_to", "Only what is owed to this party, `kind:name`."), *PERIOD)
+    parameters = (
+        SOME_RUN,
+        Parameter(
+            "owed_to",
+            "Only what is owed to this party, `kind:name`.",
+            "reference",
+            known=Known("obligations.obligations.owed_to", "obligation to"),
+        ),
+        Parameter("state", "Only what is so.", choices=_STATES),
+        *PERIOD,
+    )
     columns = (
         AnswerColumn("run", "The run that owes it."),
         AnswerColumn("position", "Where in the run it was opened."),
@@ -60,9 +72,10 @@ class Obligations(Question):
         AnswerColumn(
             "state",
             "`open`, `overdue` (open, and due by `now`), `discharged`, `waived`, `transferred` (another "
-            "owes it now), or `replaced` (opened once more under its id while it was open).",
+            "owes it now), `passed_on` (the run ended, and its successor owes it, in a row of its own), or "
+            "`replaced` (opened once more under its id while it was open).",
         ),
-        AnswerColumn("ended_position", "Where in the run that was said; empty: it is open."),
+        AnswerColumn("ended_position", "Where in the run that was said; empty: it is open or overdue."),
         AnswerColumn("ended_at", "When that was said."),
         AnswerColumn("ended_by", "Who discharged, waived or transferred it, as was said."),
         AnswerColumn("evidence", "With what evidence it was discharged."),
@@ -79,8 +92,12 @@ class Obligations(Question):
         party = "o.owed_to" if asked.given["run"] is None else "o.owed_to || ''"
         asked_for = within(asked, "o", owed_to=f"{party} = :owed_to")
         found = sorted(asked.select(f"{_QUERY} WHERE {asked_for}", **asked.given), key=in_place)
-        now = write_time(asked.now)
-        return [_row(row, now) for row in found]
+        now, state = write_time(asked.now), asked.given["state"]
+        rows = [_row(row, now) for row in found]
+        return [row for row in rows if state in (None, row[_STATE])]
+
+
+_STATE = [column.name for column in Obligations.columns].index("state")
 
 
 def _row(row: tuple[Any, ...], now: str) -> Row:
@@ -90,7 +107,9 @@ def _row(row: tuple[Any, ...], now: str) -> Row:
     due = opened[6]
     # state, position, at, by, evidence, refs, reason, owed_by
     how: tuple[Cell, ...]
-    if first is None:
+    if first is None and successor is not None:
+        how = ("passed_on", left, left_at, *[None] * 5)
+    elif first is None:
         how = ("overdue" if due is not None and due <= now else "open", *[None] * 7)
     elif first == ended[0]:
         position, at, what, by, evidence, refs, reason = ended

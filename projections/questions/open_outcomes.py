@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import PERIOD, SOME_RUN, TOOL, AnswerColumn, Asked, Question, Row
 from projections.questions.effect_states import standings
 from projections.questions.narrowing import beside_run
 
@@ -19,7 +19,7 @@ class OpenOutcomes(Question):
         "Whether the outside did something, and whether a worker renewed its lease: renewals are no events, "
         "so an attempt whose lease lapsed as it was given is told as unknown."
     )
-    parameters = (SOME_RUN, Parameter("tool", "Only effects of this tool."), *PERIOD)
+    parameters = (SOME_RUN, TOOL, *PERIOD)
     columns = (
         AnswerColumn("run", "Run of the record that made it so."),
         AnswerColumn("position", "Position of that record."),

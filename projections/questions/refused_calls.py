@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import (
+    PERIOD,
+    SOME_RUN,
+    TOOL,
+    AnswerColumn,
+    Asked,
+    Known,
+    Parameter,
+    Question,
+    Row,
+)
 from projections.questions.narrowing import beside_run
 
 
@@ -20,8 +30,12 @@ class RefusedCalls(Question):
     )
     parameters = (
         SOME_RUN,
-        Parameter("rule", "Only refusals by this rule, e.g. `authority_exceeded`."),
-        Parameter("tool", "Only calls of this tool."),
+        Parameter(
+            "rule",
+            "Only refusals by this rule, e.g. `authority_exceeded`.",
+            known=Known("effects.refusals.rule", "refusal by the rule"),
+        ),
+        TOOL._replace(about="Only calls of this tool."),
         *PERIOD,
     )
     columns = (

@@ -5,7 +5,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from projections.questions.base import PERIOD, RUN, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import (
+    FROM_SOURCE,
+    PERIOD,
+    RUN,
+    SOME_RUN,
+    AnswerColumn,
+    Asked,
+    Parameter,
+    Question,
+    Row,
+)
 from projections.questions.begun import Attempt, begun_in
 from projections.questions.constraint_changes import USES, Change, changes
 from projections.questions.held import Held
@@ -31,7 +41,7 @@ class Relaxations(Question):
         "Whether an effect would have been against what was changed, or why somebody superseded a "
         "constraint, for which no reason is recorded; reads are no effects and are not counted."
     )
-    parameters = (SOME_RUN, Parameter("source", "Only constraints of this source, `kind:name`."), *PERIOD)
+    parameters = (SOME_RUN, FROM_SOURCE, *PERIOD)
     columns = (
         AnswerColumn("run", "The run that was bound."),
         AnswerColumn("stream", "Where the change is recorded: the run, or the stream of the source."),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ledger.canonical import canonical_text
+from ledger.values import Verdict
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
 from projections.questions.narrowing import beside_run
 
@@ -22,10 +23,7 @@ class Resumes(Question):
     )
     parameters = (
         SOME_RUN,
-        Parameter(
-            "verdict",
-            "Only these: `continue`, `replan`, `reconcile`, `reapprove`, `restart` or `refuse`.",
-        ),
+        Parameter("verdict", "Only this verdict.", choices=tuple(Verdict)),
         *PERIOD,
     )
     columns = (

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Parameter, Question, Row
 from projections.questions.narrowing import beside_run
 
+MEANINGS = ("reviewed", "objection", "approved", "noted")
+"""What a review may mean."""
+
 
 class ReviewsOfRuns(Question):
     """Every review, and whether its run went on since."""
@@ -17,7 +20,7 @@ class ReviewsOfRuns(Question):
     cannot = "Whether a reviewer read what they signed; it tells to which record they were bound by signing."
     parameters = (
         SOME_RUN,
-        Parameter("meaning", "Only reviews of this meaning: `reviewed`, `objection`, `approved`, `noted`."),
+        Parameter("meaning", "Only reviews of this meaning.", choices=MEANINGS),
         *PERIOD,
     )
     columns = (

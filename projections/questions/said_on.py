@@ -31,7 +31,7 @@ class SaidOn(Question):
     )
     parameters = (
         RUN,
-        Parameter("date", "The time that is asked about, inclusive.", kind="time", required=True),
+        Parameter("date", "The time that is asked about, inclusive.", "time", required=True, past=True),
     )
     columns = (
         AnswerColumn("section", f"What it is: {', '.join(f'`{one}`' for one in _TOLD)}."),

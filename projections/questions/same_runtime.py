@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ledger.canonical import invalid
 from projections.observations import RUNTIME_FIELDS
-from projections.questions.base import PERIOD, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import PERIOD, AnswerColumn, Asked, Known, Parameter, Question, Row, refused
 
 _DIGESTS = tuple(field for field in RUNTIME_FIELDS if field != "model")
 
@@ -25,12 +24,22 @@ class SameRuntime(Question):
         "again."
     )
     parameters = (
-        Parameter("model", "The model by its name. One of model, digest, or source and revision is needed."),
+        Parameter(
+            "model",
+            "The model by its name. One of model, digest, or source and revision is needed.",
+            known=Known("observations.versions.value", "version"),
+        ),
         Parameter(
             "digest",
             "A name or digest of prompt, tools (tool_schema), config, context_policy, sampling or runtime.",
+            known=Known("observations.versions.value", "version"),
         ),
-        Parameter("source", "A source as `kind:name`, together with its revision."),
+        Parameter(
+            "source",
+            "A source as `kind:name`, together with its revision.",
+            "reference",
+            known=Known("constraints.acceptances.source", "acceptance from the source"),
+        ),
         Parameter("revision", "The revision of the source."),
         *PERIOD,
     )
@@ -54,7 +63,7 @@ class SameRuntime(Question):
         given = asked.given
         ways = [name for name in ("model", "digest", "source") if given[name] is not None]
         if len(ways) != 1 or (given["revision"] is None) != (given["source"] is None):
-            raise invalid("model", "give one of model, digest, or source together with revision")
+            raise refused("model", "or digest= or source= with revision= is needed, and one of them only")
         if given["source"] is not None:
             return _of_revision(asked)
         value, fields = (given["model"], ("model",)) if ways == ["model"] else (given["digest"], _DIGESTS)

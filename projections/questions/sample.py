@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from heapq import nsmallest
 
-from ledger.canonical import invalid
-from projections.questions.base import PERIOD, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import PERIOD, AnswerColumn, Asked, Parameter, Question, Row, refused
 
 LARGEST = 10_000
 """Effects of the largest sample."""
@@ -46,7 +45,7 @@ class SampleOfEffects(Question):
         size = asked.given["size"]
         assert isinstance(size, int)
         if not 1 <= size <= LARGEST:
-            raise invalid("size", f"a sample has 1 to {LARGEST:,} effects")
+            raise refused("size", f"{size}: a sample has 1 to {LARGEST:,} effects")
         seed = str(asked.given["seed"])
         condition = asked.where(since="i.at >= :since", before="i.at < :before")
         found = asked.select(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from projections.questions.base import PERIOD, AnswerColumn, Asked, Parameter, Question, Row
+from projections.questions.base import PERIOD, AnswerColumn, Asked, Known, Parameter, Question, Row
 from projections.questions.narrowing import wrapped
 
 
@@ -21,7 +21,13 @@ class AboutSubject(Question):
         "wrote or decided itself."
     )
     parameters = (
-        Parameter("subject", "Its reference, as events name it: `customer:17`.", required=True),
+        Parameter(
+            "subject",
+            "Its reference, as events name it: `customer:17`.",
+            "reference",
+            required=True,
+            known=Known("timeline.subjects.subject", "event that names"),
+        ),
         *PERIOD,
     )
     columns = (

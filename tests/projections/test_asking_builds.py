@@ -49,7 +49,7 @@ def test_a_program_asks_its_own_version_once_that_is_built(
     monkeypatch.setitem(BUILT_IN, "timeline", Newer())
     with pytest.raises(ProjectionBehind) as behind:
         answered(ledger)
-    assert "version 1 is served" in str(behind.value)
+    assert "v1 is served" in str(behind.value)
     assert "intent-ledger project run timeline" in str(behind.value)
     interrupted(ledger, Newer(), pages=2)
     with pytest.raises(ProjectionBehind):

@@ -15,7 +15,8 @@ earlier global position or time, and then says what the ledger said then.
 
 Where a row has `run` and `position`, they name the record that it comes from. Times are UTC with
 microseconds, `2026-01-31T09:15:00.000000Z`; yes and no are 1 and 0, lists and objects are JSON text, hashes
-and digests are hexadecimal. A parameter that is *needed* has to be given; of the others those that are given
+and digests are hexadecimal. A reference is written `kind:name`. A parameter that is *needed* has to be
+given; of the others those that are given
 must all match."""
 
 
@@ -47,7 +48,8 @@ def _question(question: Question) -> Iterator[str]:
 def _parameter(parameter: Parameter) -> tuple[str, str]:
     kind = "" if parameter.kind == "text" else f" ({parameter.kind})"
     needed = "; needed" if parameter.required else ""
-    return f"`{parameter.name}`{kind}{needed}", oneline(parameter.about)
+    choices = f" One of {', '.join(f'`{one}`' for one in parameter.choices)}." if parameter.choices else ""
+    return f"`{parameter.name}`{kind}{needed}", oneline(f"{parameter.about}{choices}")
 
 
 def _lowered(sentence: str) -> str:

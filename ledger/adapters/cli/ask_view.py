@@ -15,7 +15,7 @@ from ledger.values.times import read_time, write_time
 
 if TYPE_CHECKING:
     from ledger.stores.read_models import Cell
-    from projections.questions.base import Answer, Question
+    from projections.questions.base import Answer, Parameter, Question
 
 _MOST = 200
 """Characters of a cell at a terminal; elsewhere it is whole."""
@@ -127,10 +127,15 @@ def question_document(question: Question) -> dict[str, Any]:
         "group": question.group,
         "about": question.about,
         "cannot": question.cannot,
-        "parameters": [parameter._asdict() for parameter in question.parameters],
+        "parameters": [_parameter(one) for one in question.parameters],
         "columns": [column._asdict() for column in question.columns],
         "example": command_line(question),
     }
+
+
+def _parameter(one: Parameter) -> dict[str, Any]:
+    facts = {"name": one.name, "about": one.about, "kind": one.kind, "required": one.required}
+    return {**facts, "choices": list(one.choices)} if one.choices else facts
 
 
 def command_line(question: Question) -> str:
@@ -161,7 +166,8 @@ def show_question(screen: Screen, question: Question) -> None:
         for parameter in question.parameters:
             kind = "" if parameter.kind == "text" else f" ({parameter.kind})"
             needed = " Needed." if parameter.required else ""
-            screen.entry(f"{parameter.name}{kind}: {parameter.about}{needed}", indent=2, hang=2)
+            choices = f" One of {', '.join(parameter.choices)}." if parameter.choices else ""
+            screen.entry(f"{parameter.name}{kind}: {parameter.about}{choices}{needed}", indent=2, hang=2)
     screen.title("Columns")
     for column in question.columns:
         screen.entry(f"{column.name}: {column.about}", indent=2, hang=2)

@@ -62,7 +62,8 @@ def _run(arguments: list[str], screen: Screen) -> int:
 
 def exit_of(error: LedgerError) -> Exit:
     """Tell with which code an error ends the command."""
-    if isinstance(error, IntegrityError):
+    # What stopped a projection may be a record that was altered.
+    if isinstance(error, IntegrityError) or error.data.get("altered") is True:
         return Exit.BAD_NEWS
     if isinstance(error, Refused):
         return Exit.REFUSED

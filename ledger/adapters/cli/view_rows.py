@@ -35,9 +35,10 @@ def show_as_of(screen: Screen, found: View[Any]) -> None:
 
 def as_of_words(as_of: int, events: int, now: datetime, until: datetime | None = None) -> str:
     """Say as of when something was answered."""
-    words = f"as of global position {as_of:,}"
+    # A position is given back as it is printed.
+    words = f"as of global position {as_of}"
     if until is not None:
-        words += f", of what was recorded up to {exact_time(until)}"
+        words = f"as of {exact_time(until)}, looked for up to global position {as_of}"
     return f"{words}; {counted(events, 'event')} handled; by the clock at {when(now)}"
 
 

@@ -24,6 +24,7 @@ from tests.adapters.cli.command import at_terminal, run
 from tests.adapters.cli.conftest import Alter, Call
 from tests.adapters.cli.ledgers import HOSTILE_ID, RAISE_THE_LIMIT, STEERING, make
 
+AS_IS = ("ask", "writers", "run=refund-17", "--as-is")
 EACH = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
 
@@ -140,7 +141,9 @@ def test_no_rows_are_an_answer_too(asked: Path, call: Call, how: tuple[str, ...]
     elif how:
         assert said.out.count("\r\n") == 1
     else:
-        assert said.out.startswith("none\nas of global position 20, of what was recorded up to 2020-01-31")
+        none, note, as_of = said.out.splitlines()
+        assert (none, note) == ("none", "note: nothing had been recorded by then")
+        assert as_of.startswith("as of 2020-01-31 09:15:00Z, looked for up to global position 20;")
 
 
 def test_an_earlier_place_and_another_now_can_be_asked_for(asked: Path, call: Call) -> None:
@@ -168,8 +171,21 @@ def test_as_is_it_answers_from_what_is_handled(good: Path, call: Call) -> None:
 def test_what_cannot_be_handled_is_no_answer(good: Path, call: Call, alter: Alter) -> None:
     alter(good, RAISE_THE_LIMIT)
     said = call("ask", "writers", "run=refund-17", "--ledger", good, "--json")
-    assert (said.code, said.error["code"]) == (3, "projection_stopped")
+    assert (said.code, said.error["code"]) == (1, "projection_stopped")
     assert (said.error["data"]["run"], said.error["data"]["position"]) == ("refund-17", 2)
+    assert "bring it back from a backup or an export" in said.error["message"]
+    # So it is with what is a question in another dress.
+    for command in (("obligations",), ("runs", "--kept")):
+        assert call(*command, "--ledger", good).code == 1
+    as_is = call("ask", "writers", "run=refund-17", "--as-is", "--ledger", good, "--json")
+    assert (as_is.code, as_is.document["as_of"]) == (0, "3")
+    (note,) = as_is.document["notes"]
+    assert note.startswith(
+        "the projection timeline has not handled the last 17 events; the projection timeline v"
+    )
+    assert "stopped before 'refund-17' position 2" in note
+    assert "note: the projection timeline has" in call(*AS_IS, "--ledger", good).out
+    assert "note: the projection timeline has" in call(*AS_IS, "--csv", "--ledger", good).err
 
 
 def test_hostile_texts_steer_nothing(hostile: Path, call: Call) -> None:
@@ -218,6 +234,7 @@ def test_a_question_is_told_about(call: Call) -> None:
         assert words in said
     assert all(f"  {column.name}: {column.about}" in said for column in one.columns)
     assert call("ask", "writers", "--about", "--json").document == question_document(one)
+    assert "One of reviewed, objection, approved, noted." in call("ask", "--about", "reviews").out
 
 
 @pytest.mark.parametrize(
@@ -227,10 +244,10 @@ def test_a_question_is_told_about(call: Call) -> None:
         (("writer",), "did you mean writers?"),
         (("xyz",), "intent-ledger ask --list"),
         (("--about", "writer"), "did you mean writers?"),
-        (("writers",), "run: the question needs it"),
+        (("writers",), "run= is needed"),
         (("writers", "refund-17"), "is not NAME=VALUE; writers takes run="),
         (("writers", "run=a", "run=b"), "run= is given twice"),
-        (("writers", "run=refund-17", "other=1"), "other: the question has no such parameter"),
+        (("writers", "run=refund-17", "other=1"), "other= is no parameter of writers, which takes run="),
         (("writers", "run=refund-17", "--as-of", "yesterday"), "neither a position nor a time"),
         (("writers", "run=refund-17", "--as-of", "999"), "the ledger ends at the global position"),
         (("writers", "run=refund-17", "--now", "2026-01-31"), "no time with a zone"),

@@ -170,10 +170,15 @@ def test_an_id_may_be_owed_again_and_what_a_run_left_open_is_told(ledger: Ledger
     at = written(ledger.contract("run-1").at)
     assert rows[:3] == [
         ("run-1", 2, "mail", "discharged", None, None),
-        ("run-1", 4, "mail", "open", at, "run-2"),
+        ("run-1", 4, "mail", "passed_on", at, "run-2"),
         ("run-1", 5, "call", "discharged", at, "run-2"),
     ]
     assert [row[2:] for row in rows[3:]] == [("mail", "open", None, None), ("call", "open", None, None)]
+    # What is owed once is open once.
+    assert told(ledger, QUESTION, "run", "id", state="open") == [("run-2", "mail"), ("run-2", "call")]
+    assert told(ledger, QUESTION, "run", "position", "ended_position", "ended_at", state="passed_on") == [
+        ("run-1", 4, ledger.contract("run-1").position - 1, at)
+    ]
 
 
 @on_memory
@@ -198,7 +203,8 @@ def test_tenants_do_not_see_what_others_owe(open_on: OpenLedger) -> None:
 @pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_it_reads_no_whole_table(desk: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     plans = explained(monkeypatch)
-    run, party, period = {"run": "run-1"}, {"owed_to": "customer:28"}, {"since": DUE, "before": DUE}
+    run, party = {"run": "run-1"}, {"owed_to": "customer:28"}
+    period = {"since": DUE.replace(hour=8), "before": DUE}
     asked: list[tuple[dict[str, Any], tuple[str, ...]]] = [
         (run, ()),
         (run | party | period, ()),
@@ -206,6 +212,8 @@ def test_it_reads_no_whole_table(desk: Ledger, monkeypatch: pytest.MonkeyPatch) 
         (party | period, ("owed_to=?",)),
         (period, ("at>? AND at<?",)),
         ({"since": DUE}, ("at>?",)),
+        # Nothing is found: whether anything is owed to them at all is looked up.
+        ({"owed_to": "customer:1"}, ("owed_to=?",)),
     ]
     for how, bounds in asked:
         told(desk, QUESTION, **how)
@@ -253,4 +261,5 @@ def test_what_is_open_is_what_the_contract_holds_open_at_every_moment(events: li
             opened = {item.position: item.id for item in contract.obligations}
             moment = record.global_position if record.position % 2 else record.at
             answer = ask(ledger, QUESTION, as_of=moment, now=clock.now, catch_up=False)
-            assert {row[1]: row[3] for row in answer.rows if row[9] in ("open", "overdue")} == opened
+            left = {"open", "overdue", "passed_on"}
+            assert {row[1]: row[3] for row in answer.rows if row[9] in left} == opened

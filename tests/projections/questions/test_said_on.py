@@ -21,7 +21,7 @@ from ledger.values.times import write_time
 from projections.questions.base import Asked
 from projections.questions.said_on import SaidOn
 from tests.projections.conftest import SetClock
-from tests.projections.questions.telling import answered, told
+from tests.projections.questions.telling import answered, on_memory, told
 from tests.run.histories import histories
 from tests.strategies import FEW
 
@@ -100,7 +100,15 @@ def test_what_was_not_there_or_has_not_changed_is_noted(desk: Ledger) -> None:
     assert late.notes == ("nothing was recorded in this run after that date",)
     assert all(row[2] == row[3] for row in late.rows)
     before = answered(desk, "said-on", run="run", date=minute(3), as_of=minute(-1))
-    assert (before.rows, before.notes) == ([], ("the run had not been opened yet",))
+    expected = ("the run had not been opened yet", "nothing had been recorded by then")
+    assert (before.rows, before.notes) == ([], expected)
+
+
+@on_memory
+def test_a_date_that_has_not_come_says_nothing_yet(desk: Ledger, clock: SetClock) -> None:
+    with pytest.raises(InvalidInput, match=r"date= .* has not come"):
+        answered(desk, "said-on", run="run", date=clock.now + timedelta(seconds=1))
+    answered(desk, "said-on", run="run", date=clock.now)
 
 
 def test_it_needs_a_run_and_a_date(desk: Ledger) -> None:

@@ -72,7 +72,6 @@ def test_a_sample_is_what_its_seed_says(desk: Ledger) -> None:
 def test_it_is_drawn_from_a_period_and_as_of_a_moment(desk: Ledger) -> None:
     assert drawn(desk, "s", 9, since=minute(3), before=minute(8)) == by_hand("s", range(3, 8))
     assert drawn(desk, "s", 9, as_of=minute(4)) == by_hand("s", range(5))
-    assert drawn(desk, "s", 2, since=minute(3), before=minute(3)) == []
     answer = answered(desk, QUESTION, seed="s", size=2, since=minute(3), before=minute(8))
     assert answer.notes == ("drawn from 5 effects of the period",)
 
@@ -88,7 +87,7 @@ def test_an_effect_of_several_attempts_counts_once_by_its_first(desk: Ledger) ->
 @pytest.mark.parametrize("size", [0, -1, LARGEST + 1])
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_a_size_that_is_no_sample_is_refused(ledger: Ledger, size: int) -> None:
-    with pytest.raises(InvalidInput, match=r"size: a sample has 1 to 10,000 effects"):
+    with pytest.raises(InvalidInput, match=r"size= -?[0-9]+: a sample has 1 to 10,000 effects"):
         drawn(ledger, "s", size)
 
 

@@ -113,13 +113,16 @@ def _opening(settings: Settings, file: Path) -> Ledger:
     """Open the ledger; where none is there and no transcript can be read, one that leaves nothing behind."""
     from ledger.adapters.cli.opening import is_there, open_for_writing
     from ledger.adapters.transcripts.reading import Transcript, open_input, read_entries
-    from ledger.application.opening import open_ledger
+    from ledger.application.edge import Edge
+    from ledger.application.ledger import Ledger
+    from ledger.stores.memory import MemoryStore
+    from ledger.values import Actor
 
     if is_there(settings) or any(
         isinstance(entry.found, Transcript) for entry in read_entries(open_input(file))
     ):
         return open_for_writing(settings)
-    return open_ledger(":memory:", tenant=settings.tenant, actor=settings.writer)
+    return Ledger(Edge(MemoryStore(), settings.tenant, settings.writer or Actor("service:import")))
 
 
 def _summary(report: ImportReport) -> dict[str, Any]:

@@ -151,6 +151,6 @@ def _show(screen: Screen, done: Imported) -> None:
         screen.line(line)
     if done.unfinished:
         screen.line(
-            f"{counted(done.unfinished, 'content')} still here that events name as dropped, as there: "
+            f"{counted(done.unfinished, 'content')} still here that events name as dropped; to follow them: "
             "intent-ledger expire --finish"
         )

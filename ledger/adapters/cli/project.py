@@ -255,7 +255,6 @@ def _each(
     idle: str = "",
 ) -> None:
     """Do something with projections; `idle` names those of which `act` says that there was nothing to do."""
-
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
     from projections.built_in import named

@@ -132,7 +132,7 @@ class SQLiteFile:
         if mode != "wal" and not self.unsafe:
             raise UnsafeStore(
                 f"{self.path} cannot have a write-ahead log (its journal mode is {mode}): "
-                "put it on a local disk, or pass unsafe=True",
+                "put it on a local disk (a program may open it with unsafe=True; commands do not)",
                 reason="journal_mode",
                 path=str(self.path),
             )
@@ -150,7 +150,8 @@ class SQLiteFile:
         if kind in NETWORK_FILE_SYSTEMS:
             raise UnsafeStore(
                 f"{self.path} lies on a network file system ({kind}), where SQLite's write-ahead log is not "
-                "safe: put it on a local disk, use PostgreSQL, or pass unsafe=True",
+                "safe: put it on a local disk, or use PostgreSQL (a program may open it with unsafe=True; "
+                "commands do not)",
                 reason="network_file_system",
                 path=str(self.path),
             )

@@ -67,7 +67,7 @@ def ask(  # noqa: PLR0913, PLR0917 - each is an option of the command
     from ledger.adapters.cli.ask_view import answer_document, show_answer, write_csv
     from ledger.adapters.cli.catching_up import bar
     from ledger.adapters.cli.contract import moment
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from projections.asking import ask as ask_question
 
@@ -83,7 +83,8 @@ def ask(  # noqa: PLR0913, PLR0917 - each is an option of the command
     values = _values(asked, given or [])
     where = None if as_of is None else moment(as_of, "--as-of")
     judged = None if now is None else _time(now, "--now")
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened, bar(screen) as progress:
+    settings = settings_of(context, url=ledger, tenant=tenant)
+    with open_to_look(settings, screen, writes=not as_is) as opened, bar(screen) as progress:
         answer = ask_question(
             opened, asked, as_of=where, now=judged, catch_up=not as_is, progress=progress, **values
         )

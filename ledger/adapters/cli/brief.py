@@ -44,14 +44,14 @@ def brief(
 ) -> None:
     """Show what somebody must know who takes over a run."""
     from ledger.adapters.cli.contract import moment
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.ways_out import with_command_lines
 
     asked = None if at is None else moment(at)
     screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant)
-    with open_for_reading(settings) as opened:
+    with open_to_look(settings, screen) as opened:
         found = opened.brief(run, at=asked)
         contract = opened.contract(run, at=found.position)
     where = given_where(settings, context, ledger, tenant)

@@ -41,7 +41,7 @@ def contract(
 ) -> None:
     """Show the contract of a run."""
     from ledger.adapters.cli.contract_view import show
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.ways_out import telling
     from ledger.stores.stamps import system_clock
@@ -49,7 +49,7 @@ def contract(
     asked = None if at is None else moment(at)
     screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant)
-    with open_for_reading(settings) as opened:
+    with open_to_look(settings, screen) as opened:
         found = opened.contract(run, at=asked)
         opener = next(iter(opened.log(run, upto=1))).actor.id
     where = given_where(settings, context, ledger, tenant)

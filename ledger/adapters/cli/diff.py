@@ -55,13 +55,13 @@ def diff(
 ) -> int:
     """Show what differs between two contracts."""
     from ledger.adapters.cli.contract import moment
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
 
     screen = Screen(as_json=as_json)
     begin = None if at is None else moment(at, "--at")
     end = None if to is None else moment(to, "--to")
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
         found = opened.diff(run, other, at=begin, to=end)
     if as_json:
         document = found.model_dump(mode="json", exclude_defaults=True)

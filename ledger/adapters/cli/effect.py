@@ -40,12 +40,12 @@ def effect(
     """Show one effect."""
     from ledger.adapters.cli.effect_view import facts
     from ledger.adapters.cli.log import as_json_object, contents_of
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.application.effect_listing import events_of, lease_now
 
     screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
         one = look_up(opened, key, run)
         now = lease_now(opened)
         records = events_of(opened, one.effect.key)

@@ -76,7 +76,7 @@ def effects(
     as_json: JsonOption = False,
 ) -> None:
     """List effects."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import show_as_of
     from ledger.application.effect_listing import lease_now, list_all, list_unsettled
@@ -92,7 +92,7 @@ def effects(
     following: int | None = None
     unread: Sequence[Unread] = ()
     view: View[Listed] | None = None
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen, writes=kept) as opened:
         if everything:
             assert run is not None
             found, following = list_all(opened, run, after=after or 0, limit=limit or 100)

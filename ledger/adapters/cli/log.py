@@ -56,11 +56,11 @@ def log(
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON Lines, one record a line.")] = False,
 ) -> None:
     """Show the events of a run or a source."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
 
     screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
         if run == OWN and not source:
             records = _bounded(own_records(opened, after), upto, limit)
         elif source:

@@ -12,12 +12,13 @@ from ledger.adapters.cli.placeholders import check_filled_in
 from ledger.adapters.settings import Settings, read_settings
 from ledger.application.opening import open_ledger
 from ledger.canonical import invalid
-from ledger.errors import SchemaMismatch, StoreUnavailable
+from ledger.errors import SchemaMismatch, StoreUnavailable, UnsafeStore
 from ledger.stores.opening import check_driver, file_of, is_postgres
 from ledger.stores.sqlite_inspection import schema_of
 from ledger.stores.sqlite_schema import supported_version
 
 if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
     from ledger.application.ledger import Ledger
     from ledger.secrets import Secrets
 
@@ -63,11 +64,11 @@ def path_of(settings: Settings) -> Path:
     return path.absolute()
 
 
-def open_for_reading(settings: Settings, *, secrets: Secrets | None = None) -> Ledger:
+def open_for_reading(settings: Settings, *, secrets: Secrets | None = None, unsafe: bool = False) -> Ledger:
     """Open a ledger that exists and has this program's schema.
 
     Commands that report what was found out use it, too: they write, and create nothing. `secrets` says what
-    is redacted of what they write.
+    is redacted of what they write; `unsafe` opens also what could lose that.
 
     Raises:
         StoreUnavailable: there is none, or the file holds none; `reason` is `missing` or `empty`.
@@ -82,7 +83,12 @@ def open_for_reading(settings: Settings, *, secrets: Secrets | None = None) -> L
                 where=where,
             )
         return open_ledger(
-            settings.url, tenant=settings.tenant, actor=settings.writer, create=False, secrets=secrets
+            settings.url,
+            tenant=settings.tenant,
+            actor=settings.writer,
+            create=False,
+            unsafe=unsafe,
+            secrets=secrets,
         )
     path = path_of(settings)
     if _schema(path) == 0:
@@ -102,6 +108,29 @@ def is_there(settings: Settings) -> bool:
         return _schema_of_server(settings.url)[1] != 0
     path = path_of(settings)
     return path.exists() and _schema(path) != 0
+
+
+def open_to_look(settings: Settings, screen: Screen, *, writes: bool = False) -> Ledger:
+    """Open a ledger for a command that only reads it: also on a server that could lose what is written.
+
+    That is told on standard error. A file is opened as ever, for whoever reads it takes part in its log.
+
+    Args:
+        settings: which ledger.
+        screen: where to tell it.
+        writes: this time something is written first, as when read models catch up.
+
+    Raises:
+        StoreUnavailable, SchemaMismatch: as `open_for_reading`.
+        UnsafeStore: what is written could be lost, or a file lies where its log is not safe.
+    """
+    try:
+        return open_for_reading(settings)
+    except UnsafeStore as error:
+        if writes or not names_server(settings):
+            raise
+        screen.note(f"warning: {error}")
+        return open_for_reading(settings, unsafe=True)
 
 
 def open_for_writing(settings: Settings) -> Ledger:

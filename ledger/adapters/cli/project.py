@@ -172,14 +172,14 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show how projections stand."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.project_view import facts, is_bad_news, show
     from ledger.adapters.cli.screen import Screen
     from projections.built_in import BUILT_IN
     from projections.standing import status as standings
 
     screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
         found = standings(opened, BUILT_IN.values())
     if as_json:
         screen.document({"projections": list(map(facts, found))})

@@ -62,14 +62,15 @@ def verify(
 ) -> None:
     """Check whether read models hold what comes from the records."""
     from ledger.adapters.cli.catching_up import bar
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
     from projections.checking import BAD, check
 
     screen = Screen(as_json=as_json)
     wanted = named(names or [])
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened, bar(screen) as progress:
+    settings = settings_of(context, url=ledger, tenant=tenant)
+    with open_to_look(settings, screen) as opened, bar(screen) as progress:
         found = check(opened, wanted, progress=progress)
     bad = [one for one in found if one.state in BAD]
     if as_json:

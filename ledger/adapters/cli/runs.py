@@ -94,7 +94,7 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     as_json: JsonOption = False,
 ) -> None:
     """List runs."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import show_as_of
     from ledger.application.listing import list_runs
@@ -109,7 +109,7 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     of_the_held = held or verdict is not None or older_than is not None
     order = _order(status, after, of_the_held=of_the_held, quiet=quiet_for is not None)
     screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen, writes=kept) as opened:
         now = _now(opened)
         if order is None:
             query |= {"status": status, "after": after}

@@ -80,13 +80,13 @@ def list_sources(
     as_json: JsonOption = False,
 ) -> None:
     """List sources."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.runs import exit_of, fault
     from ledger.adapters.cli.screen import Screen
     from ledger.application import source_listing
 
     screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
         listing = source_listing.list_sources(opened)
     if as_json:
         screen.document(
@@ -162,12 +162,12 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a source says."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.application.source_listing import find_source
 
     screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
         state = find_source(opened, source)
     if as_json:
         screen.document(_document(state))

@@ -48,14 +48,14 @@ def affected(
     as_json: JsonOption = False,
 ) -> None:
     """List the runs that rely on a source."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.runs import exit_of, fault
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import show_as_of
     from ledger.application import source_listing
 
     screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen, writes=kept) as opened:
         view = _kept(opened, source, id, screen) if kept else None
         among = None if view is None else dict.fromkeys(one.run for one in view.rows)
         found = source_listing.affected(opened, source, id, among=among)

@@ -56,7 +56,7 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Check whether the record is what was written."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.verdict import code_of, summary
     from ledger.application.verifying import verify as verified
@@ -68,7 +68,7 @@ def verify(
         raise typer.BadParameter("name a run, or say --all")
     screen = Screen(as_json=as_json)
     try:
-        opening = open_for_reading(settings_of(context, url=ledger, tenant=tenant))
+        opening = open_to_look(settings_of(context, url=ledger, tenant=tenant), screen)
         with opening as opened, _bar(screen) as progress:
             report = verified(opened, run, progress=progress)
     except (NotFound, StoreUnavailable) as error:

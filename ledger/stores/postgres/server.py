@@ -199,8 +199,8 @@ class Server:
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             if getattr(facts, setting) == "off" and not self.unsafe:
                 raise UnsafeStore(
-                    f"{self.where}: {setting} is off, so an acknowledged append could be lost: turn it on, "
-                    "or pass unsafe=True",
+                    f"{self.where}: {setting} is off, so an acknowledged append could be lost: turn it on "
+                    "(a program may open it with unsafe=True; commands only read there)",
                     reason=setting,
                     where=self.where,
                 )

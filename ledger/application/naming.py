@@ -60,10 +60,12 @@ def doing(
     if signature is None:
         raise invalid("tool", f"{tool.name!r} has no function here: register it with one")
     given = signature.bind(args)
-    _check_size(given.text)
+    reads = tool.recovery is Recovery.READ_ONLY
+    if not reads:
+        # Of what only looks, long arguments are recorded as a digest: a model is asked with all that was said.
+        _check_size(given.text)
     secret = workshop.secrets.find(given.plain) or _in_names(workshop.secrets, asked)
     claim = _claim(workshop, tool, given.text, asked, secret)
-    reads = tool.recovery is Recovery.READ_ONLY
     if reads and secret is not None:
         raise invalid(secret.path, f"it holds a secret ({secret.rule}): {secret.hint}")
     names = names_of(contract, claim)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Part = Literal["approvals", "projections", "seals"]
+Part = Literal["approvals", "seals"]
 Verdict = Literal["covered", "cannot occur", "comes with"]
 
 

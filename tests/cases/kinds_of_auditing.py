@@ -25,4 +25,24 @@ AUDITING: Final = (
         "cases/test_audits.py::test_the_same_batch_twice_has_the_same_positions",
         "application/test_exporting.py::test_the_same_file_twice_changes_nothing",
     ),
+    covered(
+        "069 070",
+        "the whole state is stored again with every step",
+        "cases/test_sizes.py::test_a_thing_that_happens_late_takes_no_more_bytes_than_an_early_one",
+    ),
+    covered(
+        "071",
+        "nearly all of a history is prompts that were sent again",
+        "cases/test_sizes.py::test_a_model_that_is_asked_with_all_that_was_said_is_recorded_by_digests",
+    ),
+    covered(
+        "079",
+        "one question to the store for each event of a walk",
+        "cases/test_sizes.py::test_a_contract_takes_as_many_questions_whatever_the_length_of_the_run",
+    ),
+    covered(
+        "080",
+        "the state of a run is put together anew each time it is read",
+        "cases/test_sizes.py::test_a_contract_takes_as_many_questions_whatever_the_length_of_the_run",
+    ),
 )

@@ -252,6 +252,5 @@ READING: Final = (
         "no way to specify what a history and a command yield",
         "test_testing.py::test_the_example_of_the_module_runs",
         "test_testing.py::test_a_history_goes_back_to_a_position_or_a_moment",
-        rest="projections",
     ),
 )

@@ -17,7 +17,7 @@ DUE = {
     "store.jsonl": None,
     "effects.jsonl": ("duplicate_effect", "unknown_effect"),
     "gate.jsonl": None,
-    "projections.jsonl": ("audit", "poison", "projection", "rebuild", "tenancy"),
+    "projections.jsonl": None,
 }
 """The files of recorded cases, and which kinds of each are to be in the table; None: all."""
 

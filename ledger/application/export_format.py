@@ -25,10 +25,13 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
+from ledger.application.payloads import CLASSES, REPORT_BYTES
 from ledger.canonical import invalid
 from ledger.errors import IntegrityError, SchemaMismatch
 from ledger.record import MAX_RECORD_BYTES
 from ledger.stores.base import Blob, BlobPlace
+from ledger.values import read_time, write_time
+from ledger.values.faults import no_such
 
 FORMAT = "intent-ledger.export"
 VERSION = 1
@@ -221,14 +224,26 @@ def _blob(fields: dict[str, Any], number: int) -> Blob:
             digest=digest.hex(),
             line=number,
         )
+    if len(content) > REPORT_BYTES:
+        raise ValueError(f"a content of {len(content):,} bytes, a store takes {REPORT_BYTES:,}")
+    if (kind := _text(fields["class"])) not in CLASSES:
+        raise ValueError(f"{kind!r:.50}: {no_such('class', kind, CLASSES)}")
     expires_at = fields.get("expires_at")
-    return Blob(digest, _text(fields["class"]), content, None if expires_at is None else _text(expires_at))
+    return Blob(digest, kind, content, None if expires_at is None else _time(expires_at))
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.50} is no text")
     return value
+
+
+def _time(value: object) -> str:
+    """Read a time; in another spelling it would not compare with others."""
+    text = _text(value)
+    if write_time(read_time(text)) != text:
+        raise ValueError(f"{text!r:.50} is no time as the ledger writes it")
+    return text
 
 
 def _count(value: object) -> int:
@@ -247,6 +262,16 @@ def _hash(value: object) -> bytes:
 # --- what does not fit into memory -------------------------------------------------------------------
 
 
+class Shelved(NamedTuple):
+    """Where a content is in a file."""
+
+    place: BlobPlace
+    offset: int
+    """Where its line begins."""
+    size: int
+    """Bytes of its content."""
+
+
 class Shelf:
     """Remembers places of contents, and where in a file they are, on disk and not in memory.
 
@@ -256,21 +281,27 @@ class Shelf:
     def __init__(self) -> None:
         self._connection = sqlite3.connect("", isolation_level=None)
         self._connection.execute(
-            "CREATE TABLE places (digest BLOB, kind TEXT, offset INTEGER, PRIMARY KEY (digest, kind)) "
-            "WITHOUT ROWID"
+            "CREATE TABLE places (digest BLOB, kind TEXT, offset INTEGER, size INTEGER, "
+            "PRIMARY KEY (digest, kind)) WITHOUT ROWID"
         )
         self._connection.execute("BEGIN")
 
-    def add(self, place: BlobPlace, offset: int = 0) -> bool:
+    def add(self, place: BlobPlace, offset: int = 0, size: int = 0) -> bool:
         """Remember a place; False where it is known already."""
-        done = self._connection.execute("INSERT OR IGNORE INTO places VALUES (?, ?, ?)", (*place, offset))
+        done = self._connection.execute(
+            "INSERT OR IGNORE INTO places VALUES (?, ?, ?, ?)", (*place, offset, size)
+        )
         return done.rowcount == 1
 
     def find(self, digest: bytes) -> list[tuple[BlobPlace, int]]:
         """Return the places of a digest, each with where its line begins in the file."""
-        query = "SELECT kind, offset FROM places WHERE digest = ? ORDER BY kind"
+        return [(one.place, one.offset) for one in self.shelved(digest)]
+
+    def shelved(self, digest: bytes) -> list[Shelved]:
+        """Return the places of a digest, each with where its line is in the file."""
+        query = "SELECT kind, offset, size FROM places WHERE digest = ? ORDER BY kind"
         found = self._connection.execute(query, (digest,))
-        return [(BlobPlace(digest, kind), offset) for kind, offset in found]
+        return [Shelved(BlobPlace(digest, kind), offset, size) for kind, offset, size in found]
 
     def close(self) -> None:
         """Forget everything."""

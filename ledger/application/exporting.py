@@ -15,6 +15,7 @@ from heapq import merge
 from operator import attrgetter
 from typing import NamedTuple
 
+from ledger.application.adding_runs import comes_from
 from ledger.application.edge import Edge
 from ledger.application.expired import expired
 from ledger.application.export_format import (
@@ -29,6 +30,7 @@ from ledger.application.export_format import (
 )
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.own_stream import STREAM
+from ledger.application.payloads import contents_named
 from ledger.application.reading import records_of
 from ledger.application.rows import decoded
 from ledger.errors import IntegrityError, RunNotFound
@@ -37,15 +39,11 @@ from ledger.events import (
     EffectIntended,
     EffectStarted,
     RevisionAcknowledged,
-    RunForked,
-    RunOpened,
-    RunRestarted,
 )
 from ledger.record import ZERO_HASH, Record, broken
 from ledger.run.sources import PREFIX
 from ledger.stores.base import BlobRow, StoredRow
-from ledger.stores.contents import names_in
-from ledger.values import Payload, write_time
+from ledger.values import write_time
 
 _PAGE = 500
 _ROWS_AT_ONCE = 2_000
@@ -167,14 +165,15 @@ class _Work:
     def page(self, rows: Sequence[StoredRow]) -> None:
         """Write some records, each behind the contents that it is the first to name."""
         records = [self._checked(row) for row in rows]
-        kept = _rows_by_digest(self._edge, rows)
+        kept = _rows_by_digest(self._edge, records)
         part: list[tuple[StoredRow, list[BlobRow]]] = []
         size = 0
         for row, record in zip(rows, records, strict=True):
-            # What looks like a digest may be none; what is kept under it is a content.
-            named = [one for name in dict.fromkeys(names_in(row.record)) for one in kept.get(name, ())]
+            # What an event merely mentions is not its own: it may be another run's.
+            digests = dict.fromkeys(contents_named(record))
+            named = [one for digest in digests for one in kept.get(digest, ())]
             fresh = [one for one in named if self._shelf.add(one.place)]
-            absent = [(digest, record.at) for digest in _payloads(record) if digest not in kept]
+            absent = [(digest, record.at) for digest in digests if digest not in kept]
             self.missing += len(absent)
             self._unexplained += absent
             if part and size + sum(one.size for one in fresh) > _CONTENT_BYTES:
@@ -224,18 +223,10 @@ class _Work:
             self.records += 1
 
 
-def _payloads(record: Record) -> Iterator[bytes]:
-    """Yield the digests of the contents that an event names."""
-    for value in record.event.__dict__.values():
-        # A digest with the name of a type stands for a value that is kept nowhere.
-        if type(value) is Payload and value.digest is not None and value.type is None:
-            yield bytes.fromhex(value.digest)
-
-
-def _rows_by_digest(edge: Edge, rows: Iterable[StoredRow]) -> dict[bytes, list[BlobRow]]:
-    names = {name for row in rows for name in names_in(row.record)}
+def _rows_by_digest(edge: Edge, records: Iterable[Record]) -> dict[bytes, list[BlobRow]]:
+    digests = {digest for record in records for digest in contents_named(record)}
     found: dict[bytes, list[BlobRow]] = {}
-    for one in edge.store.blob_rows(edge.tenant, names):
+    for one in edge.store.blob_rows(edge.tenant, digests):
         found.setdefault(one.digest, []).append(one)
     return found
 
@@ -296,9 +287,9 @@ def _with_what_they_rest_on(edge: Edge, runs: Sequence[str]) -> tuple[str, ...]:
         found.add(run)
         digests: set[bytes] = set()
         for record in records_of(edge, run):
-            waiting += _comes_from(record)
+            waiting += comes_from(record)
             found.update(PREFIX + source for source in _relies_on(record))
-            digests.update(_payloads(record))
+            digests.update(contents_named(record))
             if len(digests) >= _PAGE:
                 found.update(_own_stream(edge, digests))
                 digests.clear()
@@ -311,16 +302,6 @@ def _with_what_they_rest_on(edge: Edge, runs: Sequence[str]) -> tuple[str, ...]:
 def _own_stream(edge: Edge, digests: set[bytes]) -> Iterable[str]:
     there = {row.digest for row in edge.store.blob_rows(edge.tenant, digests)}
     return (STREAM,) if expired(edge, digests - there) else ()
-
-
-def _comes_from(record: Record) -> Iterator[str]:
-    event = record.event
-    if isinstance(event, RunOpened) and event.parent is not None:
-        yield event.parent.run
-    elif isinstance(event, RunForked):
-        yield event.origin
-    elif isinstance(event, RunRestarted):
-        yield event.predecessor
 
 
 def _relies_on(record: Record) -> Iterator[str]:

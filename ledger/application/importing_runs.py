@@ -1,40 +1,43 @@
 """Reading runs out of a file that another ledger has exported, with every byte and hash as it was.
 
-The file is read twice. First everything in it is checked, and compared with what stands here; nothing is
-stored where anything is wrong. Then what is new is appended, some hundred records at a time and each time all
-or none, in the global order of the ledger it comes from; what was cut short goes on when it is repeated.
-Memory holds one such portion, and of each stream where it stands.
+The file is read twice. First everything in it is checked, as `verify` would, and compared with what stands
+here; nothing is stored where anything is wrong. Then what is new is appended, many records at a time and each
+time all or none, in the global order of the ledger it comes from; what was cut short goes on when it is
+repeated. Memory holds one such portion, and of each stream where it stands.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import BinaryIO, NamedTuple
 
+from ledger.application.adding_runs import Adding, Checked, Lineages
 from ledger.application.edge import Edge
 from ledger.application.export_format import VERSION, End, Entry, Header, Shelf, read_header, read_line
+from ledger.application.export_lines import Lines
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.own_stream import STREAM
 from ledger.application.unfinished import count_left_over
 from ledger.canonical import invalid
-from ledger.codec import columns, decode
-from ledger.errors import IntegrityError, LedgerError
-from ledger.record import ZERO_HASH, Record, Row, broken
-from ledger.run.sources import PREFIX
-from ledger.stores.base import Blob, BlobPlace, Restore, StreamRow
-from ledger.stores.contents import names_in
+from ledger.codec import columns, decode, reencode
+from ledger.errors import IntegrityError, InvalidInput, LedgerError, NotForAgents
+from ledger.integrity.findings import Notes
+from ledger.integrity.places import name_fault, place_fault
+from ledger.integrity.rows import look_at
+from ledger.record import ZERO_HASH, Record, broken, undecodable
+from ledger.run.decision import acting, is_agent
+from ledger.stores.base import Blob, BlobPlace, StoredRow
 from ledger.stores.memory import MemoryStore
-from ledger.values import Actor
+from ledger.values import Actor, write_time
 
 __all__ = ["VERSION", "Differing", "Imported", "import_runs"]
 
-BATCH = 500
-"""Records that are stored together at most."""
-_BATCH_BYTES = 4 * 1024 * 1024
-"""Size of the records that are stored together, and of the contents that go with them."""
+_PAGE = 500
+"""Records that are compared together."""
 _MOST_DIFFERING = 100
 
 
@@ -57,8 +60,10 @@ class Imported:
     """Records in the file."""
     added: int = 0
     """Records of them that were stored now; all others stood here already."""
+    partly: int = 0
+    """Streams of which the beginning stood here before, and not all that is in the file; now it does."""
     contents: int = 0
-    """Contents that were stored with them."""
+    """Contents that were stored with them, or that records name which stood here already without them."""
     missing: int = 0
     """Contents that records in the file name, and that its ledger did not have."""
     dropped: int | None = None
@@ -72,37 +77,58 @@ class Imported:
 
 
 def import_runs(
-    ledger: Ledger, file: BinaryIO, *, progress: Callable[[int, int], None] | None = None
+    ledger: Ledger,
+    file: BinaryIO,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    begun: Callable[[Imported], None] | None = None,
 ) -> Imported:
     """Store what a file holds and this ledger does not have yet; the same file again changes nothing.
 
     Hashes cover the name of the tenant, so a file is for the tenant of that name only. A run of which this
     ledger has the beginning is continued. Global positions are given anew, in the order of the file. Where a
     stream goes on differently here nothing is stored, and the answer says where; only the tenant's own stream
-    is then left out. What the file says was dropped stays here if it is here, and is counted.
+    is then left out. What the file says was dropped stays here if it is here, and is counted. A content that
+    records here name is added where it is missing, and was not dropped here.
+
+    Runs of a file that is larger than one portion may be here in part where this is cut short: repeat it
+    before anybody goes on with them.
 
     Args:
         ledger: the ledger to add to.
         file: the file, open for reading bytes, at its beginning; it can be read from any place.
         progress: called with bytes done and bytes to do; each byte of the file counts twice.
+        begun: called with what was found before anything is stored.
 
     Raises:
+        NotForAgents: the ledger is opened for an agent: a file can say whatever people alone may say.
         InvalidInput: this is no export, it was cut or changed, or it is of another tenant.
         SchemaMismatch: the file, or a record in it, is of a newer format.
         UnknownEventName: it holds an event that this program does not know.
         ChainBroken, IntegrityError: a record, a chain or a content in it is not what was written.
+        UndecodableRecord: an event in it has no place where it stands.
         PositionConflict: somebody appended to a run meanwhile: repeat it, to learn whether it still fits.
         StoreError: the store is away or busy; repeat it, and it goes on.
 
-    All of these but the last two come before anything is stored; of what a record is at fault for, `line` is
-    the number of its line.
+    All of these but the last two come before anything is stored, unless the file is changed meanwhile; of
+    what a record is at fault for, `line` is the number of its line. Once records were stored, `added` says
+    how many.
     """
     edge = edge_of(ledger)
+    if is_agent(edge.actor):
+        raise NotForAgents(
+            f"to import is for people and services, not for {acting(edge.actor)}",
+            rule="not_for_agents",
+            position=None,
+            evidence={"command": "import", "actor": acting(edge.actor)},
+        )
     with closing(Shelf()) as shelf:
         check = _Check(edge, file, shelf, progress)
         found = check.run()
         if not found.differing:
-            _Adding(edge, file, shelf, check.here, found, progress).run()
+            if begun is not None:
+                begun(found)
+            Adding(edge, file, shelf, check.checked, found, progress).run()
             if found.added:
                 left = count_left_over(edge, edge.now())
                 found.unfinished = sum(contents for contents, _ in left.values())
@@ -126,31 +152,10 @@ def check_export(
         return _Check(edge, file, shelf, progress).run()
 
 
-class _Lines:
-    """The lines of a file, with their places, counted and digested."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        file.seek(0, 2)
-        self.size = file.tell()
-        file.seek(0)
-        self.offset = self.number = 0
-        self.before = hashlib.sha256()
-        """Over every line before the one that was read last."""
-        self._last = b""
-
-    def next(self) -> bytes:
-        """Read a line; nothing at the end."""
-        self.before.update(self._last)
-        self.offset += len(self._last)
-        self._last = self._file.readline()
-        self.number += 1
-        return self._last
-
-
 class _Stands(NamedTuple):
     position: int
     hash: bytes
+    at: datetime | None = None
 
 
 _NOWHERE = _Stands(0, ZERO_HASH)
@@ -163,13 +168,15 @@ class _Check:
         self, edge: Edge, file: BinaryIO, shelf: Shelf, progress: Callable[[int, int], None] | None
     ) -> None:
         self._edge = edge
-        self._lines = _Lines(file)
+        self._lines = Lines(file)
         self._shelf = shelf
         self._progress = progress
         self._told: dict[str, _Stands] = {}
         self._differing: dict[str, int] = {}
-        self.here: dict[str, int] = {}
-        """Where each stream of the file stands in this ledger."""
+        self._here: dict[str, int] = {}
+        self._lineages = Lineages()
+        self.checked: Checked
+        """What the second reading needs, once this one is done."""
 
     def run(self) -> Imported:
         lines = self._lines
@@ -186,7 +193,7 @@ class _Check:
             if isinstance(one, End):
                 break
             if isinstance(one, Blob):
-                contents += self._shelf.add(BlobPlace(one.digest, one.kind), lines.offset)
+                contents += self._shelf.add(BlobPlace(one.digest, one.kind), lines.offset, len(one.content))
                 continue
             try:
                 self._follow(one)
@@ -194,7 +201,7 @@ class _Check:
                 raise _in_line(error, lines.number) from None
             page.append(one)
             found.records += 1
-            if len(page) == BATCH:
+            if len(page) == _PAGE:
                 self._compare(page)
                 page = []
         self._compare(page)
@@ -204,7 +211,9 @@ class _Check:
         self._check_end(one, counted._replace(digest=lines.before.hexdigest()))
         if self._differing.pop(STREAM, None) is not None:
             found.own_left_out = True
-            self.here[STREAM] = self._told[STREAM].position
+            self._here[STREAM] = self._told[STREAM].position
+        found.partly = sum(0 < self._here[name] < told.position for name, told in self._told.items())
+        self.checked = Checked(self._here, one, self._lineages)
         found.differing = [Differing(*pair) for pair in sorted(self._differing.items())[:_MOST_DIFFERING]]
         return found
 
@@ -235,18 +244,30 @@ class _Check:
             )
         if record.prev != last.hash:
             raise broken(entry.stream, entry.position, "the record does not follow the one before it")
-        self._told[entry.stream] = _Stands(entry.position, entry.hash)
+        if last.at is not None and record.at < last.at:
+            raise broken(
+                entry.stream,
+                entry.position,
+                f"time falls from {write_time(last.at)} to {write_time(record.at)}",
+            )
+        fault = name_fault(entry.stream) if entry.position == 1 else None
+        if (fault := fault or place_fault(record)) is not None:
+            raise undecodable(entry.stream, entry.position, fault)
+        if (fault := _spelling_fault(record, entry)) is not None:
+            raise broken(entry.stream, entry.position, fault)
+        self._lineages.note(record, self._lines.number)
+        self._told[entry.stream] = _Stands(entry.position, entry.hash, record.at)
 
     def _compare(self, page: Sequence[Entry]) -> None:
         """Compare records with what stands in their places here."""
         store, tenant = self._edge.store, self._edge.tenant
         spans: dict[str, dict[int, bytes]] = {}
         for entry in page:
-            if entry.stream not in self.here:
+            if entry.stream not in self._here:
                 heads = store.heads(tenant, prefix=entry.stream, limit=1)
                 is_here = bool(heads) and heads[0].stream == entry.stream
-                self.here[entry.stream] = heads[0].position if is_here else 0
-            if entry.position <= self.here[entry.stream]:
+                self._here[entry.stream] = heads[0].position if is_here else 0
+            if entry.position <= self._here[entry.stream]:
                 spans.setdefault(entry.stream, {})[entry.position] = entry.hash
         for stream, hashes in spans.items():
             for row in store.read(tenant, stream, after=min(hashes) - 1, upto=max(hashes)):
@@ -257,75 +278,6 @@ class _Check:
             self._progress(self._lines.offset, 2 * self._lines.size)
 
 
-class _Adding:
-    """The second reading: what is new is stored."""
-
-    def __init__(
-        self,
-        edge: Edge,
-        file: BinaryIO,
-        shelf: Shelf,
-        here: dict[str, int],
-        found: Imported,
-        progress: Callable[[int, int], None] | None,
-    ) -> None:
-        self._edge = edge
-        self._file = file
-        self._shelf = shelf
-        self._here = here
-        self._found = found
-        self._progress = progress
-
-    def run(self) -> None:
-        for batch in self._batches():
-            self._store(batch)
-            self._found.added += len(batch)
-
-    def _batches(self) -> Iterator[list[StreamRow]]:
-        lines = _Lines(self._file)
-        lines.next()
-        batch: list[StreamRow] = []
-        size = 0
-        place = 0
-        while text := lines.next():
-            place = lines.offset + len(text)
-            one = read_line(text, lines.number)
-            if isinstance(one, Blob):
-                size += len(one.content)
-            if isinstance(one, Entry) and one.position > self._here[one.stream]:
-                batch.append(_row(self._edge, one))
-                size += len(one.record)
-            if len(batch) == BATCH or (batch and size > _BATCH_BYTES):
-                yield batch
-                self._file.seek(place)
-                batch, size = [], 0
-                self._tell(place, lines.size)
-        if batch:
-            yield batch
-        self._tell(lines.size, lines.size)
-
-    def _tell(self, place: int, size: int) -> None:
-        if self._progress is not None:
-            self._progress(size + place, 2 * size)
-
-    def _store(self, batch: Sequence[StreamRow]) -> None:
-        """Store records with the contents that they name and that are not here."""
-        store, tenant = self._edge.store, self._edge.tenant
-        names = dict.fromkeys(name for one in batch for name in names_in(one.row.record))
-        wanted = [(place, offset) for name in names for place, offset in self._shelf.find(name)]
-        there = {row.place for row in store.blob_rows(tenant, {place.digest for place, _ in wanted})}
-        blobs = [self._content(offset) for place, offset in wanted if place not in there]
-        store.restore(Restore(tenant, tuple(batch), tuple(blobs)))
-        self._found.contents += len(blobs)
-
-    def _content(self, offset: int) -> Blob:
-        self._file.seek(offset)
-        one = read_line(self._file.readline(), 0)
-        if not isinstance(one, Blob):
-            raise invalid("file", "it was changed while it was read")
-        return one
-
-
 def _in_line(error: LedgerError, number: int) -> LedgerError:
     """Say of an error that it is a line of the file that is at fault, and not the ledger."""
     where = f"line {number}: "
@@ -334,11 +286,18 @@ def _in_line(error: LedgerError, number: int) -> LedgerError:
     return type(error)(f"{where}{error}", **{**error.data, "line": number})
 
 
-def _row(edge: Edge, entry: Entry) -> StreamRow:
-    record = _decoded(edge, entry)
+def _spelling_fault(record: Record, entry: Entry) -> str | None:
+    """Say why the ledger does not write such bytes; None where they are as it writes them."""
+    try:
+        if reencode(record).record == entry.record:
+            return None
+    except InvalidInput:
+        pass  # what is wrong is said below
+    notes = Notes(record.tenant, entry.stream, defaultdict(int))
     key, act, claim = columns(record.event, entry.stream)
-    row = Row(entry.position, record.id, entry.hash, key, act, claim, entry.record)
-    return StreamRow(entry.stream, record.prev, row, entry.stream.startswith(PREFIX))
+    place = 0, record.tenant, entry.stream, entry.position, entry.hash, key, act, claim, entry.record
+    look_at(StoredRow(*place), entry.position, notes)
+    return notes.findings[0].what if notes.findings else None
 
 
 def _decoded(edge: Edge, entry: Entry) -> Record:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Container, Iterator
 from typing import Any, NamedTuple
 
 from ledger.canonical import canonical_text, load_text
-from ledger.errors import InvalidInput
+from ledger.errors import InvalidInput, LedgerError
+from ledger.record import Record, parse
 from ledger.stores.base import Blob
+from ledger.stores.contents import names_in
+from ledger.upcasting import READERS
 from ledger.values import Payload
 from ledger.values.faults import a
 
@@ -19,6 +23,9 @@ INLINE_BYTES = 16 * 1024
 
 REPORT_BYTES = 256 * 1024 * 1024
 """Size of the largest content of a report that is kept: what every store takes. Of more its digest is."""
+
+CLASSES = ("evidence", "message", "observation", "result")
+"""Every class that the ledger keeps contents in."""
 
 
 class Packed(NamedTuple):
@@ -91,3 +98,30 @@ def pack_content(content: bytes, kind: str) -> Packed:
 def content_of(content: bytes | None) -> Any:
     """Read the JSON content of a blob; None where it is not here."""
     return None if content is None else load_text(content)
+
+
+def contents_named(record: Record) -> Iterator[bytes]:
+    """Yield the digests of the contents that an event names."""
+    for value in record.event.__dict__.values():
+        # A digest with the name of a type stands for a value that is kept nowhere.
+        if type(value) is Payload and value.digest is not None and value.type is None:
+            yield bytes.fromhex(value.digest)
+
+
+def named_among(record: bytes, digests: Container[bytes]) -> set[bytes]:
+    """Find those of some digests whose contents a record names.
+
+    Text that holds a digest names no content. Of an event that is not known here every digest counts.
+    """
+    found = {digest for digest in names_in(record) if digest in digests}
+    if not found:
+        return found
+    try:
+        fields = parse(record)
+        if (fields["name"], fields["version"]) not in READERS:
+            return found
+        values = [value for value in fields["data"].values() if isinstance(value, dict)]
+    except (LedgerError, AttributeError, KeyError, TypeError):
+        return found
+    payloads = {value.get("digest") for value in values if "type" not in value}
+    return {digest for digest in found if digest.hex() in payloads}

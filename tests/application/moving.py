@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ledger import Actor, Ledger
-from ledger.application import importing_runs
+from ledger.application import adding_runs, importing_runs
 from ledger.application.edge import Edge
 from ledger.application.expiring import expire
 from ledger.stores.base import FullStore
@@ -55,7 +55,7 @@ def _dying(place: Path | str, when: str, commits: int) -> FullStore:
 
 def import_and_die(place: Path | str, file: Path, when: str, commits: int, reports: Connection) -> None:
     """Import a file, and die around the n-th commit."""
-    importing_runs.BATCH = BATCH
+    adding_runs.BATCH = BATCH
     ledger = Ledger(Edge(_dying(place, when, commits), "default", Actor("service:tests")))
     with file.open("rb") as opened:
         importing_runs.import_runs(ledger, opened)

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger import Actor, Ledger, Source
-from ledger.application import importing_runs
+from ledger.application import adding_runs
 from ledger.application.edge import Edge
 from ledger.application.expiring import expire
 from ledger.application.exporting import Exported, export
-from ledger.application.importing_runs import Differing, Imported, import_runs
+from ledger.application.importing_runs import Differing, Imported, check_export, import_runs
 from ledger.application.payloads import pack_content
 from ledger.application.verifying import verify
 from ledger.codec import encode
@@ -235,8 +235,10 @@ def test_what_has_expired_stays_so_and_says_so(target: Ledger) -> None:
         clock.tick(3600)
         expire(origin, run="r", **KIM)
         data, done = written(origin, ["r"])
-        assert (done.missing, lines(data)[0]["streams"]) == (1, ["$ledger", "r"])
-        assert read(target, data).missing == 1
+        assert (done.missing, done.dropped, done.own) == (1, 1, True)
+        assert lines(data)[0]["streams"] == ["$ledger", "r"]
+        took = read(target, data)
+        assert (took.missing, took.dropped, took.unfinished) == (1, 1, 0)
         report = verify(target)
         assert (report.standing, report.expired_blobs) == (Standing.SOUND, 1)
 
@@ -302,7 +304,22 @@ def test_a_file_that_was_changed_is_refused_before_anything_is_stored(whole: byt
         for changed, error in changes:
             with pytest.raises(error):
                 read(target, b"".join(changed))
+            with pytest.raises(error):
+                check_export(io.BytesIO(b"".join(changed)), "default")
         assert rows(target) == []
+        assert check_export(io.BytesIO(whole), "default").records == len(lines(whole)) - 2 - len(
+            [one for one in lines(whole) if "class" in one]
+        )
+
+
+def test_an_altered_record_is_told_with_its_line_in_the_file(whole: bytes) -> None:
+    parts = whole.splitlines(keepends=True)
+    number = next(n for n, one in enumerate(parts) if b"run.opened" in one)
+    parts[number] = parts[number].replace(b"Refund", b"refund")
+    with opened(MemoryStore()) as target, pytest.raises(ChainBroken) as refused:
+        read(target, b"".join(parts))
+    assert (refused.value.data["line"], refused.value.position) == (number + 1, 1)
+    assert str(refused.value).startswith(f"line {number + 1}: the file is not what was exported: in it ")
 
 
 @pytest.mark.parametrize(
@@ -344,7 +361,7 @@ def test_what_is_altered_is_not_exported() -> None:
 def test_an_import_that_was_cut_short_goes_on(
     target: Ledger, origin: Ledger, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing_runs, "BATCH", 4)
+    monkeypatch.setattr(adding_runs, "BATCH", 4)
     store: Any = target.store
     restore, left = store.restore, [2]
 
@@ -356,11 +373,15 @@ def test_an_import_that_was_cut_short_goes_on(
         return done
 
     store.restore = fails
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreUnavailable) as away:
         read(target, whole)
-    assert rows(target) == rows(origin)[:8]
+    stored = rows(target)
+    assert 0 < len(stored) <= 8
+    assert stored == rows(origin)[: len(stored)]
+    assert away.value.data["added"] == len(stored)
+    assert "repeat the import before anybody goes on" in str(away.value)
     store.restore = restore
-    assert read(target, whole).added == len(rows(origin)) - 8
+    assert read(target, whole).added == len(rows(origin)) - len(stored)
     assert rows(target) == rows(origin)
     assert verify(target).standing is Standing.SOUND
 
@@ -418,7 +439,7 @@ def test_whatever_happened_arrives_as_it_was(steps: list[tuple[str, str]], batch
         opened(MemoryStore()) as target,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(importing_runs, "BATCH", batch)
+        patch.setattr(adding_runs, "BATCH", batch)
         for run in "abc":
             origin.open_run(run, f"goal of {run}")
         half = written(origin)[0]
@@ -459,7 +480,8 @@ def peaks(folder: Path, count: int) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adding_runs, "BATCH_BYTES", 1024 * 1024)
     (tmp_path / "small").mkdir()
     (tmp_path / "large").mkdir()
     small, large = peaks(tmp_path / "small", 500), peaks(tmp_path / "large", 2_500)

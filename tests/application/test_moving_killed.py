@@ -63,7 +63,6 @@ def test_an_import_is_killed_around_a_commit(tmp_path: Path, kind: str, when: st
     killed(import_and_die, place, file, when, 3)
     with closing(open_store(place)) as store:
         there = assert_whole(store)
-        assert len(there) % BATCH == 0
         assert 0 < len(there) <= 3 * BATCH
         ledger = ledger_on(store)
         done = import_runs(ledger, io.BytesIO(exported))

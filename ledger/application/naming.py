@@ -62,7 +62,7 @@ def doing(
     given = signature.bind(args)
     reads = tool.recovery is Recovery.READ_ONLY
     if not reads:
-        # Of what only looks, long arguments are recorded as a digest: a model is asked with all that was said.
+        # Of what only looks, long arguments are recorded as a digest: a model is asked with all there was.
         _check_size(given.text)
     secret = workshop.secrets.find(given.plain) or _in_names(workshop.secrets, asked)
     claim = _claim(workshop, tool, given.text, asked, secret)

@@ -18,7 +18,8 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert len(examples) == 2
-    exec("\n".join(examples), {})
+    for example in examples:
+        exec(example, {})
 
 
 def test_every_command_of_the_page_is_there() -> None:

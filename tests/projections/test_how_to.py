@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "projections.md
 
 def test_the_examples_run(tmp_path: Path) -> None:
     examples = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     program = tmp_path / "example.py"
     program.write_text("\n".join(examples), "utf-8")
     done = subprocess.run(

@@ -37,7 +37,7 @@ class Exit(IntEnum):
     """A defect of this program. (1, as Python has it, is taken.)"""
     INTERRUPTED = 130
     """Stopped by Ctrl-C."""
-    TERMINATED = 143
-    """`project rebuild`, `project run --until-current`: ended by SIGTERM before they were done."""
     BROKEN_PIPE = 141
     """Who was reading the output went away."""
+    TERMINATED = 143
+    """`project rebuild`, `project run --until-current`: ended by SIGTERM before they were done."""

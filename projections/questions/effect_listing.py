@@ -18,6 +18,7 @@ from projections.questions.base import (
 )
 from projections.questions.effect_keys import effect_keys
 from projections.questions.effect_states import STATUSES, standings
+from projections.questions.imported import tell_of_imported
 from projections.questions.narrowing import beside_run
 
 
@@ -88,11 +89,14 @@ class EffectListing(Question):
             before=f"{beside_run(asked, 'i.at')} < :before",
         )
         states = {one.key: one.state for one in standings(asked, condition)}
+        rows = imported = 0
         for place, what, terms in _intents(asked, condition):
             state = states[str(what[0])]
             if status in (None, state.status):
                 told = (state.status, state.since, state.run, state.position)
+                rows, imported = rows + 1, imported + (not terms[-1])
                 yield (*place, *what, *told, *terms)
+        tell_of_imported(asked, imported, rows)
 
 
 # The answer that counts is the first one in time to the last request of that id, as in the fold.

@@ -23,6 +23,8 @@ class Execution(NamedTuple):
     resource: str | None
     happened: str
     """When it happened by what is known now: as the outside said, else when it was begun."""
+    witnessed: int
+    """0: it was imported."""
 
 
 # An outcome may stand in another run of the lineage.
@@ -36,7 +38,8 @@ _HAPPENED = f"""
 
 # What belongs to an effect is found by its key: a run may be long, an effect has few rows.
 _STARTED = f"""
-    SELECT s.run, s.position, s.at, i.position, i.key, i.tool, i.args, i.resource, HAPPENED
+    SELECT s.run, s.position, s.at, i.position, i.key, i.tool, i.args, i.resource, HAPPENED,
+        i.witnessed
     FROM {{effects.steps}} AS s
     JOIN {{effects.intents}} AS i ON i.run = s.run AND i.key = s.key AND i.position = (
         SELECT MAX(j.position) FROM {{effects.intents}} AS j
@@ -46,7 +49,8 @@ _STARTED = f"""
 """.replace("HAPPENED", _HAPPENED.replace("ATTEMPT", "s.attempt").replace("BEGUN", "s.at"))
 
 _IMPORTED = f"""
-    SELECT i.run, i.position, i.at, i.position, i.key, i.tool, i.args, i.resource, HAPPENED
+    SELECT i.run, i.position, i.at, i.position, i.key, i.tool, i.args, i.resource, HAPPENED,
+        i.witnessed
     FROM {{effects.intents}} AS i
     WHERE i.witnessed = 0 AND CONDITION AND NOT EXISTS (
         SELECT 1 FROM {{effects.steps}} AS s

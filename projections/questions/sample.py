@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from heapq import nsmallest
 
 from projections.questions.base import PERIOD, AnswerColumn, Asked, Parameter, Question, Row, refused
+from projections.questions.imported import tell_of_imported
 
 LARGEST = 10_000
 """Effects of the largest sample."""
@@ -58,16 +59,20 @@ class SampleOfEffects(Question):
         )
         asked.note(f"drawn from {len(found):,} effects of the period")
         drawn = nsmallest(size, ((rank(seed, run, key), run, position) for run, key, position in found))
+        imported = 0
         for number, (digest, run, position) in enumerate(drawn, 1):
-            [effect] = asked.select(
+            [(*effect, witnessed)] = asked.select(
                 """
-                SELECT i.run, i.position, i.at, i.key, i.tool, i.step, i.args FROM {effects.intents} AS i
+                SELECT i.run, i.position, i.at, i.key, i.tool, i.step, i.args, i.witnessed
+                FROM {effects.intents} AS i
                 WHERE i.run = :run AND i.position = :position
                 """,
                 run=run,
                 position=position,
             )
+            imported += not witnessed
             yield (number, *effect, digest)
+        tell_of_imported(asked, imported, len(drawn))
 
 
 def rank(seed: str, run: str, key: str) -> str:

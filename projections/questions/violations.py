@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from ledger.run.rules import asks_approval, breaches
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.executions import Execution, executions
+from projections.questions.imported import tell_of_imported
 from projections.questions.rules_in_force import Bound, RulesOfRun, rules_of
 
 _COLUMNS = (
@@ -43,10 +44,15 @@ class _Broken(Question):
     def rows(self, asked: Asked) -> Iterable[Row]:
         begun = executions(asked)
         rules = rules_of(asked, (one.run for one in begun))
+        held = 0
         for one in begun:
-            for bound, view in self.bound(rules[one.run], one):
+            bounds = list(self.bound(rules[one.run], one))
+            held += bool(bounds)
+            for bound, view in bounds:
                 for broken in _broken(asked, one, bound):
                     yield (*_told(one, bound), *broken, view)
+        asked.note(_looked_at(rules.values(), len(begun), held))
+        tell_of_imported(asked, sum(not one.witnessed for one in begun), len(begun))
 
     @abstractmethod
     def bound(self, rules: RulesOfRun, one: Execution) -> Iterable[tuple[Bound, str]]:
@@ -86,6 +92,19 @@ class ViolationsCorrected(_Broken):
         recorded = {bound.acceptance.position for bound in rules.recorded(one.intent)}
         for bound in _in_order(rules.corrected(one.happened)):
             yield bound, "both" if bound.acceptance.position in recorded else "corrected"
+
+
+def _looked_at(rules: Iterable[RulesOfRun], effects: int, held: int) -> str:
+    """Say how much was held against what: that nothing was broken says little where nothing was checked."""
+    if not effects:
+        return "no effect was begun in what is asked about: nothing was checked"
+    constraints = [accepted for run in rules for accepted in run.accepted.values()]
+    ruled = sum(any(one.rule is not None for one in accepted) for accepted in constraints)
+    return (
+        "constraints of these runs that state a rule a machine can check: "
+        f"{ruled:,} of {len(constraints):,}; "
+        f"effects that were held against one or more: {held:,} of {effects:,}"
+    )
 
 
 def _in_order(bound: Iterable[Bound]) -> list[Bound]:

@@ -16,8 +16,7 @@ earlier global position or time, and then says what the ledger said then.
 Where a row has `run` and `position`, they name the record that it comes from. Times are UTC with
 microseconds, `2026-01-31T09:15:00.000000Z`; yes and no are 1 and 0, lists and objects are JSON text, hashes
 and digests are hexadecimal. A reference is written `kind:name`. A parameter that is *needed* has to be
-given; of the others those that are given
-must all match."""
+given; of the others those that are given must all match."""
 
 
 def questions_page() -> str:

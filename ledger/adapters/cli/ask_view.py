@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ledger.adapters.cli.csv_text import csv_text
 from ledger.adapters.cli.screen import Column, Screen
 from ledger.adapters.cli.view_rows import as_of_words
-from ledger.adapters.cli.visible import one_line
+from ledger.adapters.cli.visible import one_line, visible
 from ledger.adapters.cli.words import shortened, value_words
 from ledger.values.times import read_time, write_time
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from ledger.stores.read_models import Cell
     from projections.questions.base import Answer, Parameter, Question
 
+_WIDE = 10
+"""Columns of an answer that a screen has room for."""
+_MOST_LINES = 100
+"""Lines of a text at a terminal."""
 _MOST = 200
 """Characters of a cell at a terminal; elsewhere it is whole."""
 
@@ -62,28 +67,61 @@ def write_csv(screen: Screen, answer: Answer) -> None:
 
 
 def show_rows(screen: Screen, titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Write rows as a table, or where a terminal has no room for it as a few lines for each."""
+    """Write rows as a table, or where a terminal has no room for it as a few lines for each.
+
+    Of a wide one, columns in which no row has anything are named below it.
+    """
     from rich.cells import cell_len
 
+    kept = [place for place in range(len(titles)) if any(row[place] is not None for row in rows)]
+    bare = [title for place, title in enumerate(titles) if place not in kept]
+    if len(titles) > _WIDE and bare:
+        titles, rows = [titles[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    else:
+        bare = []
     brief = screen.is_terminal
     shown = [[_words(cell, brief=brief) for cell in row] for row in rows]
-    heads = [title.upper().replace("_", " ") for title in titles]
+    heads = [_head(title).upper() for title in titles]
     widths = [max(map(cell_len, column)) for column in zip(heads, *shown, strict=True)]
-    if screen.fits(widths):
+    # A text of several lines has no place in a table of a terminal.
+    if screen.fits(widths) and not (brief and any(_has_lines(cell) for row in rows for cell in row)):
         columns = [
             Column(head, right=_are_numbers(cells))
             for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
         ]
         screen.table(columns, shown)
-        return
-    for row, words in zip(rows, shown, strict=True):
-        there = [
-            f"{title.replace('_', ' ')}: {said}"
-            for title, cell, said in zip(titles, row, words, strict=True)
-            if cell is not None
-        ]
-        for number, line in enumerate(there):
-            screen.entry(line, indent=2 if number else 0, hang=2, style="" if number else "bold")
+    else:
+        for row, words in zip(rows, shown, strict=True):
+            _show_row(screen, titles, row, words)
+    if bare:
+        screen.line(f"empty in every row: {', '.join(map(_head, bare))}", style="dim")
+
+
+def _show_row(screen: Screen, titles: Sequence[str], row: Sequence[Cell], words: Sequence[str]) -> None:
+    """Write a row in a few lines, and a text of several lines as it is."""
+    first = True
+    for title, cell, said in zip(titles, row, words, strict=True):
+        if cell is None:
+            continue
+        indent, style = (0, "bold") if first else (2, "")
+        first = False
+        if not _has_lines(cell):
+            screen.entry(f"{_head(title)}: {said}", indent=indent, hang=2, style=style)
+            continue
+        lines = str(cell).splitlines()
+        screen.entry(f"{_head(title)}:", indent=indent, style=style)
+        for line in lines[:_MOST_LINES]:
+            screen.entry(f"| {line}", indent=indent + 2, mark="| ")
+        if len(lines) > _MOST_LINES:
+            screen.entry(f"and {len(lines) - _MOST_LINES:,} more lines (--json)", indent=indent + 2)
+
+
+def _head(title: str) -> str:
+    return title.replace("_", " ")
+
+
+def _has_lines(cell: Cell) -> bool:
+    return isinstance(cell, str) and "\n" in cell
 
 
 def _as_of(answer: Answer) -> str:
@@ -102,7 +140,19 @@ def _words(cell: Cell, *, brief: bool) -> str:
     text = cell.hex() if isinstance(cell, bytes) else cell
     if _is_time(text):
         return value_words(text, brief_time=True)
+    if ("\\n" in text or "\n" in text) and not _is_json(text):
+        # Of several lines the blanks say something, too. What looks like a break and is none is told apart.
+        text = visible(text.replace("\\", "\\\\").replace("\n", "\\n"))
+        return text if not brief or len(text) <= _MOST else one_line(text, _MOST)
     return one_line(shortened(text, brief), _MOST if brief else None)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _are_numbers(cells: Iterable[Cell]) -> bool:

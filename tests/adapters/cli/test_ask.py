@@ -130,6 +130,42 @@ def test_as_csv_it_has_a_header_and_as_of_when_stands_beside_it(asked: Path, cal
     assert said.err.startswith("as of global position 20;")
 
 
+@pytest.fixture(scope="module")
+def lined(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a ledger with texts of several lines, and with one that only looks so."""
+    path = tmp_path_factory.mktemp("lined") / "ledger.db"
+    with open_ledger(path, actor=Actor("agent:refunds")) as ledger:
+        run = ledger.open_run("run", goal="Refund\n  order 17\nand say \\n")
+        run.promise("mail", "say \\n", owed_to="customer:17")
+        run.perform("mail", {"body": "a\nb"}, lambda body: None, step="mail", recovery="at_most_once")
+    return path
+
+
+def test_a_text_of_several_lines_stands_in_lines_at_a_terminal(lined: Path) -> None:
+    shown = at_terminal("ask", "goal-history", "run=run", "--ledger", lined, columns=200).out
+    assert (
+        "  diff:\n    | --- nothing\n    | +++ goal 1\n    | @@ -0,0 +1,3 @@\n"
+        "    | +Refund\n    | +  order 17\n    | +and say \\n\n"
+    ) in shown.replace("\r\n", "\n")
+
+
+def test_elsewhere_it_stands_on_one_line_and_each_break_is_told_apart(lined: Path, call: Call) -> None:
+    _, row, *_ = call("ask", "goal-history", "run=run", "--ledger", lined).out.splitlines()
+    assert row.endswith(r"--- nothing\n+++ goal 1\n@@ -0,0 +1,3 @@\n+Refund\n+  order 17\n+and say \\n")
+    assert r"say \\n  customer:17" in call("ask", "obligations", "run=run", "--ledger", lined).out
+    # JSON has its own way of writing them.
+    assert r'{"body":"a\nb"}' in call("ask", "effects", "run=run", "--ledger", lined).out
+
+
+def test_of_a_wide_table_what_is_empty_is_named_below(lined: Path, call: Call) -> None:
+    asked = ("ask", "obligations", "run=run", "--ledger", lined)
+    head, _, bare, _ = call(*asked).out.splitlines()
+    assert head.split() == ["RUN", "POSITION", "AT", "ID", "TEXT", "OWED", "TO", "STATE"]
+    assert bare.startswith("empty in every row: due, opened by, because, ended position, ")
+    assert len(call(*asked, "--json").document["rows"][0]) == 19
+    assert call(*asked, "--csv").out.count(",") == 2 * 18
+
+
 @pytest.mark.parametrize("how", [(), ("--json",), ("--csv",)])
 def test_no_rows_are_an_answer_too(asked: Path, call: Call, how: tuple[str, ...]) -> None:
     when = "2020-01-31T09:15:00Z"

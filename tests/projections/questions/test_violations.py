@@ -72,6 +72,31 @@ def test_it_is_asked_by_run_period_and_moment(ledger: Ledger, book: Book) -> Non
     assert told(ledger, RECORDED, *SHORT, as_of=started - 1) == BROKEN[:1]
 
 
+def test_it_says_what_was_held_against_what(ledger: Ledger, book: Book) -> None:
+    for question in (RECORDED, CORRECTED):
+        assert answered(ledger, question).notes == (
+            "no effect was begun in what is asked about: nothing was checked",
+        )
+    book.at(1).say("run-9", opened(), accepted("polite", None), *rule_book.life("run-9", amount="5"))
+    for question in (RECORDED, CORRECTED):
+        found = answered(ledger, question)
+        (note,) = found.notes
+        assert found.rows == []
+        assert note.startswith("constraints of these runs that state a rule a machine can check: 0 of 1; ")
+        assert note.endswith("effects that were held against one or more: 0 of 1")
+    rule_book.recorded(book)
+    rule_book.imported(book)
+    held, imported = answered(ledger, RECORDED, run="run-6").notes
+    assert held.endswith("can check: 1 of 1; effects that were held against one or more: 2 of 2")
+    assert imported.startswith(
+        "1 of these 2 effects were imported (witnessed 0): their times are those of the"
+    )
+    listed = answered(ledger, "effects", run="run-6")
+    assert listed.notes == (imported,)
+    drawn = answered(ledger, "sample-of-effects", seed="s", size=50)
+    assert drawn.notes[1].startswith("1 of these ")
+
+
 def test_what_the_effect_does_not_say_is_undecidable(ledger: Ledger, book: Book) -> None:
     rule_book.undecided(book)
     tenant = ("undecidable", "the tenant is one of acme", None)

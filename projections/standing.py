@@ -10,12 +10,13 @@ from ledger.application.edge import Edge
 from ledger.application.ledger import Ledger, edge_of
 from ledger.record import parse
 from ledger.stores.builds import Build, Parked, Served
-from ledger.stores.read_models import Cursor, Model, Stop
+from ledger.stores.read_models import Cursor, Look, Model, Stop
 from ledger.stores.wakeup import Wakeup
 from ledger.values.times import read_time
 from projections.base import Projection
-from projections.cursors import check_mark, cursor_of, is_ahead, stop_error
-from projections.serving import find_served, followed
+from projections.cursors import ahead, stop_error
+from projections.history import counted, is_lost
+from projections.serving import find_cursor, find_served, followed, slot_of
 
 State = Literal["new", "building", "active", "stopped", "ahead", "going"]
 """`new`: never begun. `building`: it has not caught up yet. `active`: it once had. `stopped`: at a record
@@ -59,9 +60,7 @@ class Standing(NamedTuple):
 def status(ledger: Ledger, projections: Iterable[Projection] = ()) -> list[Standing]:
     """Tell how projections stand: all builds that were ever begun, and those that are named here."""
     edge = edge_of(ledger)
-    models = edge.store.read_models()
-    served = models.served(edge.tenant)
-    found = {(one.projection, one.version, one.slot): one for one in models.cursors(edge.tenant)}
+    found, served = edge.store.read_models().look(edge.tenant, _found)
     begun = {(projection, version) for projection, version, _ in found}
     named = {(one.model.projection, one.model.version) for one in projections}
     places = found.keys() | {(*place, 0) for place in named - begun}
@@ -90,12 +89,19 @@ def wait_for(ledger: Ledger, projection: Projection, position: int | None = None
     target = edge.store.end(newest=True) if position is None else position
     model = projection.model
 
-    def arrived() -> bool:
+    def find(look: Look) -> Cursor | None:
         # Asked each time: another build may have taken the place of the one that was read.
-        cursor = cursor_of(edge, followed(edge, model))
+        cursors = look.cursors()
+        slot = slot_of(model, find_served(look.served(), model), cursors)
+        cursor = find_cursor(cursors, model._replace(slot=slot))
+        if cursor is not None and is_lost(look, cursor):
+            raise ahead(cursor)
+        return None if cursor is None else counted(look, cursor)
+
+    def arrived() -> bool:
+        cursor = edge.store.read_models().look(edge.tenant, find)
         if cursor is None:
             return target <= 0
-        check_mark(edge, cursor)
         if cursor.reached.position >= target:
             return True
         stopped = stop_error(cursor)
@@ -141,8 +147,29 @@ def forget(ledger: Ledger, projection: Projection) -> None:
         edge.store.read_models().forget(edge.tenant, projection.model._replace(slot=slot))
 
 
-def _standing(edge: Edge, model: Model, cursor: Cursor | None, all_served: Iterable[Served]) -> Standing:
+_Place = tuple[str, int, int]
+"""Projection, version and slot."""
+
+
+class _Found(NamedTuple):
+    """A cursor as far as it counts."""
+
+    cursor: Cursor
+    is_lost: bool
+
+
+def _found(look: Look) -> tuple[dict[_Place, _Found], list[Served]]:
+    """Find all that was begun, and what is served."""
+    found = {
+        (one.projection, one.version, one.slot): _Found(counted(look, one), is_lost(look, one))
+        for one in look.cursors()
+    }
+    return found, look.served()
+
+
+def _standing(edge: Edge, model: Model, found: _Found | None, all_served: Iterable[Served]) -> Standing:
     models = edge.store.read_models()
+    cursor = None if found is None else found.cursor
     behind = models.behind(edge.tenant, 0 if cursor is None else cursor.reached.gid)
     seconds = 0.0
     if behind.first is not None:
@@ -151,11 +178,11 @@ def _standing(edge: Edge, model: Model, cursor: Cursor | None, all_served: Itera
     one = Standing(
         model.projection, model.version, "new", 0, 0, None, behind.events, seconds, None, None, None, None
     )
-    if cursor is None:
+    if found is None or cursor is None:
         return one
     reached = cursor.reached
     return one._replace(
-        state=_state(edge, cursor),
+        state=_state(found),
         position=reached.position,
         events=reached.events,
         at=reached.at,
@@ -180,10 +207,11 @@ def _part(served: Served | None, build: Build) -> Part | None:
     return parts.get(build)
 
 
-def _state(edge: Edge, cursor: Cursor) -> State:
+def _state(found: _Found) -> State:
+    cursor = found.cursor
     if cursor.is_going:
         return "going"
-    if is_ahead(edge, cursor):
+    if found.is_lost:
         return "ahead"
     if cursor.reached.stop is not None:
         return "stopped"

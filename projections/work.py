@@ -22,15 +22,17 @@ from ledger.stores.read_models import (
     Advance,
     Changes,
     Cursor,
+    Look,
     Mark,
     Reached,
     ReadModels,
     Stop,
 )
 from projections.base import Projection
-from projections.cursors import again, changed, check_mark, hash_at, is_ahead, is_seen, stop_error
+from projections.cursors import again, changed, check_mark, hash_at, is_seen, stop_error
 from projections.errors import ProjectionStopped
 from projections.handling import Decoded, Hands, Here, stored_rows, words
+from projections.history import counted, find_counted, is_lost
 from projections.parking import Aside, set_aside
 from projections.reading import PageSize, Read, Reader
 from projections.serving import find_cursor, find_served, slot_of
@@ -345,13 +347,19 @@ class Work:
         if held.is_unstored:
             self._store(held, held.reached, {})
         models, tenant = self._models, self._edge.tenant
-        served = find_served(models.served(tenant), self.model)
-        old = served and find_cursor(models.cursors(tenant), self.model, served.build)
-        # What was read from another history, or past the end of a ledger that was restored, binds nobody.
-        lost = bool(old and (is_ahead(self._edge, old) or old.reached.position > self._edge.store.end()))
+        lost = models.look(tenant, lambda look: self._says_too_much(look, held.reached.position))
         done = models.serve(tenant, self.model, fence=held.fence, even_behind=lost, now=self._now())
         held.is_next = not done
         return not done
+
+    def _says_too_much(self, look: Look, position: int) -> bool:
+        """Tell whether what is served stands in no way at this position: its cursor is of another history."""
+        served = find_served(look.served(), self.model)
+        old = served and find_cursor(look.cursors(), self.model, served.build)
+        if not old:
+            return False
+        counts = counted(look, old)
+        return is_lost(look, old) or (counts is not old and counts.reached.position <= position)
 
     # --- the store -------------------------------------------------------------------------------
 
@@ -360,7 +368,7 @@ class Work:
         return self._edge.store.read_models()
 
     def _cursor(self) -> Cursor | None:
-        return find_cursor(self._models.cursors(self._edge.tenant), self.model)
+        return find_counted(self._edge, self.model)
 
     def _now(self) -> datetime | None:
         return self._edge.now() if self._edge.has_own_clock else None

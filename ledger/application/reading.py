@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from ledger.application.edge import Edge
 from ledger.application.expired import ExpiredContent, expired
 from ledger.application.loaded import Loaded
 from ledger.application.payloads import content_of
-from ledger.application.rows import chained, decoded
+from ledger.application.rows import decoded
 from ledger.canonical import invalid, load_text
-from ledger.codec import effect_digest, observation_digest
+from ledger.codec import decode_chain, effect_digest, observation_digest
 from ledger.errors import IntegrityError, RunNotFound
 from ledger.events import EffectReconciled, EffectSucceeded, ObservationRecorded
 from ledger.record import ZERO_HASH, Record
 from ledger.run.contract import Contract
 from ledger.run.observations import has_let_go
+from ledger.stores.base import Link, StoredRow
 from ledger.values import Payload, utc
 
 PAGE = 500
@@ -29,18 +31,36 @@ def records_of(
     edge: Edge, stream: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
 ) -> Iterator[Record]:
     """Yield the records of a stream, verified, a page at a time."""
+    read = partial(edge.store.read, edge.tenant)
+    return verified(read, edge.tenant, stream, after=after, upto=upto, limit=limit)
+
+
+def verified(
+    read: Callable[..., list[StoredRow]],
+    tenant: str,
+    stream: str,
+    *,
+    after: int = 0,
+    upto: int | None = None,
+    limit: int | None = None,
+) -> Iterator[Record]:
+    """Yield the records of a stream, verified, a page at a time.
+
+    `read` is given the stream, and which of its records: see `Store.read`.
+    """
     prev = ZERO_HASH
     if after > 0:
-        before = edge.store.read(edge.tenant, stream, after=after - 1, limit=1)
+        before = read(stream, after=after - 1, limit=1)
         if not before:
             return
         prev = before[0].hash
     left = limit
     while left is None or left > 0:
         size = PAGE if left is None else min(PAGE, left)
-        rows = edge.store.read(edge.tenant, stream, after=after, upto=upto, limit=size)
+        rows = read(stream, after=after, upto=upto, limit=size)
         places = {row.position: row.gid for row in rows}
-        for record in chained(edge, rows, stream, after, prev):
+        links = (Link(row.position, row.hash, row.record) for row in rows)
+        for record in decode_chain(links, run=stream, after=after, prev=prev, tenant=tenant):
             yield record._replace(global_position=places[record.position])
             prev = record.hash
         if len(rows) < size:

@@ -17,7 +17,7 @@ from ledger.record import Record
 from projections import crew
 from projections.base import Column, Handler, Projection, Rows, Table
 from projections.built_in import BUILT_IN
-from projections.cursors import cursor_of
+from projections.history import find_counted
 from projections.errors import ProjectionStopped
 from projections.rebuilding import rebuild
 from projections.serving import followed
@@ -160,7 +160,7 @@ def test_rows_and_cursors_are_those_of_one_process(
             assert kept(ledger, one) == rows
             stands = standing(ledger, one)
             assert (stands.events, stands.at, stands.state) == (stood.events, stood.at, "active")
-            cursor = cursor_of(edge_of(ledger), followed(edge_of(ledger), one.model))
+            cursor = find_counted(edge_of(ledger), followed(edge_of(ledger), one.model))
             assert cursor is not None
             assert cursor.reached.position == stood.position
     assert kept(ledger, Counts()) == naive(ledger, Counts())

@@ -17,8 +17,8 @@ from ledger.record import Record
 from projections import crew
 from projections.base import Column, Handler, Projection, Rows, Table
 from projections.built_in import BUILT_IN
-from projections.history import find_counted
 from projections.errors import ProjectionStopped
+from projections.history import find_counted
 from projections.rebuilding import rebuild
 from projections.serving import followed
 from tests.projections.samples import Counts, Place, catch_up, fill, kept, naive, standing

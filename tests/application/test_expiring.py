@@ -21,13 +21,14 @@ from ledger.application.expired import ExpiredContent
 from ledger.application.expiring import BATCH, Tally, expire, finish
 from ledger.application.exporting import export
 from ledger.application.importing_runs import Imported, import_runs
-from ledger.application.own_stream import STREAM
+from ledger.application.ledger import edge_of
+from ledger.application.own_stream import STREAM, say
 from ledger.application.reading import records_of
 from ledger.application.verifying import verify
 from ledger.errors import HasExpired, InvalidInput, NotForAgents, NotFound, RunNotFound, StoreUnavailable
 from ledger.events import ContentExpired, EffectIntended
 from ledger.integrity.findings import Standing
-from ledger.stores.base import BlobPlace, FullStore
+from ledger.stores.base import Blob, BlobPlace, FullStore
 from ledger.stores.memory import MemoryStore
 from ledger.stores.postgres.store import PostgresStore
 from ledger.testing import Clock
@@ -82,8 +83,6 @@ def kept(ledger: Ledger) -> list[str]:
 
 
 def said(ledger: Ledger) -> list[ContentExpired]:
-    from ledger.application.ledger import edge_of
-
     records = records_of(edge_of(ledger), STREAM)
     return [record.event for record in records if isinstance(record.event, ContentExpired)]
 
@@ -290,6 +289,35 @@ def test_what_was_cut_short_is_finished_where_that_is_asked_for(ledger: Ledger, 
     assert finish(ledger).total == Tally()
 
 
+def test_finishing_spares_another_class_and_what_is_wanted_for_longer(clock: Clock) -> None:
+    from ledger.application.payloads import pack_content
+    from ledger.events import MessageRecorded, RunOpened
+
+    packed = [pack_content(f'"{words}"'.encode(), "message") for words in ("one", "two")]
+    one, two = (each.blobs[0] for each in packed)
+    said = [MessageRecorded(content=each.payload, id=f"m-{n}", role="user") for n, each in enumerate(packed)]
+    with opened(MemoryStore(), clock) as ledger:
+        wanted = two._replace(expires_at="2100-01-01T00:00:00.000000Z")
+        blobs = [one, one._replace(kind="evidence"), wanted]
+        ledger.import_events("r", [RunOpened(goal="g"), *said], expected=0, blobs=blobs)
+        clock.tick(3600)
+        say(edge_of(ledger), ledger.actor, tombstones_of(blobs, clock()))
+        assert verify(ledger).unfinished_blobs == 1
+        assert finish(ledger).classes == {"message": Tally(1, len('"one"'))}
+        assert [row.place for row in ledger.store.list_blobs("default")] == sorted(
+            (BlobPlace(one.digest, "evidence"), BlobPlace(two.digest, "message"))
+        )
+
+
+def tombstones_of(blobs: list[Blob], cutoff: datetime) -> list[ContentExpired]:
+    """Say of messages that they were dropped, as an expiry does before it drops them."""
+    names = {blob.digest.hex() for blob in blobs}
+    return [
+        ContentExpired(**KIM, classes=("message",), cutoff=cutoff, digests=(name,), prefix=name[0])
+        for name in names
+    ]
+
+
 def test_what_another_ledger_dropped_comes_in_as_events_and_goes_where_that_is_asked_for(
     ledger: Ledger, clock: Clock
 ) -> None:
@@ -362,6 +390,8 @@ def test_on_postgresql_only_who_owns_the_ledger_may_delete(postgres: Cluster, cl
         with pytest.raises(StoreUnavailable) as refused:
             expire(ledger, run="r", **KIM)
         assert refused.value.data["reason"] == "no_privilege"
+        with pytest.raises(StoreUnavailable):
+            finish(ledger)
         assert (said(ledger), len(kept(ledger))) == ([], 3)
     with closing(PostgresStore(place.migrator)) as store:
         owner = opened(store, clock)

@@ -108,7 +108,7 @@ def _check(
     kinds: Sequence[str], *, asked: bool, finish: bool, decided: tuple[str | None, str | None], dry_run: bool
 ) -> None:
     """Refuse a command line that does not say what goes, or not who decided it."""
-    from ledger.application.expiring import CLASSES
+    from ledger.application.payloads import CLASSES
     from ledger.values.faults import no_such
 
     if finish:

@@ -21,13 +21,15 @@ from typing import Any, NamedTuple
 from ledger.application.edge import Edge
 from ledger.application.expired import expired
 from ledger.application.export_format import Shelf
-from ledger.application.keeping import all_contents, contents_of, heads, last_before, records
+from ledger.application.keeping import all_contents, contents_of, heads, last_before, named_in, records
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.own_stream import STREAM, say
+from ledger.application.payloads import CLASSES
 from ledger.application.unfinished import count_left_over, left_over
 from ledger.canonical import invalid
 from ledger.errors import NotForAgents, RunNotFound
 from ledger.events import ContentExpired
+from ledger.run.decision import acting, is_agent
 from ledger.stores.base import BlobPlace, BlobRow
 from ledger.stores.contents import renewed
 from ledger.values import Actor, write_time
@@ -36,8 +38,6 @@ from ledger.values.times import utc
 
 BATCH = 500
 """Contents that one append explains, and one transaction drops."""
-CLASSES = ("evidence", "message", "observation", "result")
-"""Classes of content that may be asked for by name."""
 
 
 class Tally(NamedTuple):
@@ -119,7 +119,7 @@ def expire(
         older_than: only contents that no record of this age or younger names; None: of any age.
         run: only contents that this run names, and nothing else of the tenant.
         actor: who writes; None: whoever the ledger is opened for.
-        now: the time that ages are counted to; None: the ledger's clock.
+        now: the time that ages are counted to, not ahead of the ledger's clock; None: that.
         dry_run: change nothing, say what would go.
         progress: called after each portion and each deletion.
 
@@ -132,7 +132,7 @@ def expire(
     """
     edge = edge_of(ledger)
     actor = edge.actor if actor is None else actor
-    moment = edge.now() if now is None else _moment(now)
+    moment = _moment(edge, now)
     if not classes and older_than is None and run is None:
         raise invalid("expire", "say what: classes, an age or a run")
     for kind in classes:
@@ -171,7 +171,7 @@ def finish(
     Args:
         ledger: whose contents.
         actor: who does it; None: whoever the ledger is opened for.
-        now: the time that contents may be wanted until; None: the ledger's clock.
+        now: the time that contents may be wanted until, not ahead of the ledger's clock; None: that.
         dry_run: change nothing, say what would go.
         progress: called after each portion and each deletion.
 
@@ -183,7 +183,7 @@ def finish(
     """
     edge = edge_of(ledger)
     actor = edge.actor if actor is None else actor
-    moment = edge.now() if now is None else _moment(now)
+    moment = _moment(edge, now)
     _not_for_agents(actor, actor.id)
     if not dry_run:
         edge.store.drop_blobs(edge.tenant, (), since=edge.store.end(newest=True), but=STREAM)
@@ -203,15 +203,26 @@ def _before_age(moment: datetime, age: timedelta) -> datetime:
     return before
 
 
-def _moment(now: datetime) -> datetime:
+def _moment(edge: Edge, now: datetime | None) -> datetime:
+    """Take the time that is given, or the clock's; none is taken that nobody has lived yet."""
+    clock = edge.now()
+    if now is None:
+        return clock
     try:
-        return utc(now)
+        moment = utc(now)
     except ValueError as error:
         raise invalid("now", str(error)) from None
+    if moment > clock:
+        raise invalid(
+            "now", f"{write_time(moment)} is ahead of the ledger's clock, which says {write_time(clock)}"
+        )
+    return moment
 
 
 def _not_for_agents(actor: Actor, by: str) -> None:
-    who = next((one for one in (actor.id, by) if one.startswith("agent:")), None)
+    # A service that an agent has sent is the agent here.
+    named = (acting(actor), by) if is_agent(actor) else (by,)
+    who = next((one for one in named if one.startswith("agent:")), None)
     if who is not None:
         raise NotForAgents(
             f"dropping contents is for people and services, not for {who}",
@@ -309,7 +320,8 @@ class _Work:
             whole = asked.run is not None and head.stream != asked.run
             after = 0 if whole else last_before(self._edge, head, cutoff)
             for page in records(self._edge, head.stream, after):
-                for digest in renewed(page, rows):
+                # What another run only mentions is not its own; for an age any mention is on the safe side.
+                for digest in named_in(page, rows) if whole else renewed(page, rows):
                     count = len(rows.pop(digest))
                     if whole:
                         self._expiry.shared += count

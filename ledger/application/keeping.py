@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from ledger.application.edge import Edge
+from ledger.application.payloads import named_among
 from ledger.errors import LedgerError
 from ledger.record import parse
 from ledger.stores.base import BlobRow, StreamHead
@@ -51,7 +52,9 @@ def contents_of(edge: Edge, run: str) -> Iterator[list[BlobRow]]:
     portion: list[BlobRow] = []
     for page in records(edge, run, 0):
         names = {name for record in page for name in names_in(record)} - found
-        rows = edge.store.blob_rows(edge.tenant, names)
+        kept = edge.store.blob_rows(edge.tenant, names)
+        named = named_in(page, {row.digest for row in kept})
+        rows = [row for row in kept if row.digest in named]
         found.update(row.digest for row in rows)
         portion += rows
         if len(portion) >= PORTION:
@@ -59,6 +62,11 @@ def contents_of(edge: Edge, run: str) -> Iterator[list[BlobRow]]:
             portion = []
     if portion:
         yield portion
+
+
+def named_in(records: Iterable[bytes], digests: Container[bytes]) -> set[bytes]:
+    """Find those of some digests whose contents records name; what is mentioned in a text is not named."""
+    return {digest for record in records for digest in named_among(record, digests)}
 
 
 def last_before(edge: Edge, head: StreamHead, moment: str) -> int:

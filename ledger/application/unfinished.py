@@ -14,6 +14,7 @@ from ledger.application.edge import Edge
 from ledger.application.expired import ExpiredContent, expired
 from ledger.application.keeping import all_contents, heads, last_before, records, time_of
 from ledger.application.own_stream import STREAM
+from ledger.application.payloads import named_among
 from ledger.stores.base import BlobPlace, BlobRow
 from ledger.stores.contents import names_in
 from ledger.values import write_time
@@ -86,8 +87,14 @@ def _spoken_for(edge: Edge, said: dict[bytes, ExpiredContent]) -> set[bytes]:
         cutoff = min(write_time(one.cutoff) for one in left.values())
         for page in records(edge, head.stream, 0 if whole else last_before(edge, head, cutoff)):
             for record in page:
-                for digest in set(names_in(record)) & left.keys():
+                mentioned = set(names_in(record)) & left.keys()
+                named = named_among(record, mentioned)
+                for digest in mentioned:
                     one = left[digest]
-                    if one.run not in {None, head.stream} or time_of(record) >= write_time(one.cutoff):
+                    if one.run not in {None, head.stream}:
+                        keeps = digest in named
+                    else:
+                        keeps = time_of(record) >= write_time(one.cutoff)
+                    if keeps:
                         del left[digest]
     return set(left)

@@ -20,6 +20,7 @@ from ledger.application.edge import Edge
 from ledger.application.expiring import expire
 from ledger.application.exporting import Exported, export
 from ledger.application.importing_runs import Differing, Imported, check_export, import_runs
+from ledger.application.ledger import edge_of
 from ledger.application.payloads import pack_content
 from ledger.application.verifying import verify
 from ledger.codec import encode
@@ -244,13 +245,12 @@ def test_what_has_expired_stays_so_and_says_so(target: Ledger) -> None:
 
 
 def test_what_this_ledger_has_said_of_itself_stays(target: Ledger) -> None:
-    clock = Clock()
-    with opened(MemoryStore(), clock=clock) as origin:
+    with opened(MemoryStore()) as origin:
         for ledger, run in ((origin, "there"), (target, "here")):
             ledger.open_run(run, "goal").record_message("m-1", "user", run)
-        clock.tick(3600)
-        for ledger, run in ((origin, "there"), (target, "here")):
-            expire(ledger, run=run, now=clock(), **KIM)
+            clock: Any = edge_of(ledger).clock
+            clock.tick(3600)
+            expire(ledger, run=run, **KIM)
         done = read(target, written(origin, ["there"])[0])
         assert (done.own_left_out, done.differing, done.added) == (True, [], 2)
         assert len(target.store.read("default", "$ledger")) == 1

@@ -115,13 +115,7 @@ def import_runs(
     how many.
     """
     edge = edge_of(ledger)
-    if is_agent(edge.actor):
-        raise NotForAgents(
-            f"to import is for people and services, not for {acting(edge.actor)}",
-            rule="not_for_agents",
-            position=None,
-            evidence={"command": "import", "actor": acting(edge.actor)},
-        )
+    refuse_agents(edge.actor)
     with closing(Shelf()) as shelf:
         check = _Check(edge, file, shelf, progress)
         found = check.run()
@@ -133,6 +127,21 @@ def import_runs(
                 left = count_left_over(edge, edge.now())
                 found.unfinished = sum(contents for contents, _ in left.values())
     return found
+
+
+def refuse_agents(actor: Actor) -> None:
+    """Refuse an import to agents, and to services that act for one.
+
+    Raises:
+        NotForAgents: an agent asks.
+    """
+    if is_agent(actor):
+        raise NotForAgents(
+            f"to import is for people and services, not for {acting(actor)}",
+            rule="not_for_agents",
+            position=None,
+            evidence={"command": "import", "actor": acting(actor)},
+        )
 
 
 def check_export(

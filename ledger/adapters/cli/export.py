@@ -135,7 +135,8 @@ def _target(screen: Screen, output: Path | None) -> Iterator[Callable[[bytes], o
     if output is None:
         yield lambda line: screen.exactly(line.decode())
         return
-    partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
+    # Not `with_name`: a folder as `.` has none.
+    partial = output.parent / f".{output.name}.{os.getpid()}.partial"
     try:
         with _opened(partial, output) as file:
             yield file.write

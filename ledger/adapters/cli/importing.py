@@ -24,8 +24,8 @@ HELP = """Turn recorded chats into runs, or take in runs that another ledger has
 FILE may be what intent-ledger export has written, which its first line tells; - reads one from standard
 input. All of it is checked before anything is stored, then its records are appended as they are, with their
 hashes, to the tenant of the same name. The same file again adds nothing, one that has grown adds the rest,
-also after Ctrl-C. Where a run went on differently here nothing is stored, and the place is named. Global
-positions are given anew.
+also after Ctrl-C: repeat it then before anybody goes on with its runs, which may be here in part. Where a run
+went on differently here nothing is stored, and the place is named. Global positions are given anew.
 
 Else FILE holds chat-completions transcripts: JSON Lines, one conversation a line, or one JSON value. The
 system message becomes a source, its list items accepted constraints, the first user message the goal; nothing
@@ -43,7 +43,7 @@ for one that can be neither asked nor repeated.
 
 \b
 Exit codes: 0 all is in, 1 something was refused, altered or broken,
-3 could not run.
+3 could not run, 4 an export is not for agents.
 Examples:
   intent-ledger import chats.jsonl
   intent-ledger import chats.jsonl --tools tools.json --actor human:kim

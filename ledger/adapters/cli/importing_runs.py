@@ -57,7 +57,10 @@ def import_export(screen: Screen, file: Path, settings: Settings, bar: Bar) -> N
 
     try:
         with _seekable(file) as source, bar as progress:
-            done = _imported(source, settings, progress)
+            done = _imported(source, settings, progress, lambda found: _show_partly(screen, found))
+    except KeyboardInterrupt:
+        screen.fail("interrupted", _INTERRUPTED, {})
+        raise typer.Exit(Exit.INTERRUPTED) from None
     except LedgerError as error:
         code = _fault_of_file(error)
         if code is None:
@@ -72,19 +75,39 @@ def import_export(screen: Screen, file: Path, settings: Settings, bar: Bar) -> N
     raise typer.Exit(Exit.BAD_NEWS if done.differing else Exit.FINE)
 
 
-def _imported(source: BinaryIO, settings: Settings, progress: Callable[[int, int], None] | None) -> Imported:
+_INTERRUPTED = (
+    "interrupted: runs of the file may be here in part: repeat the import before anybody goes on with them"
+)
+
+
+def _show_partly(screen: Screen, found: Imported) -> None:
+    """Say before anything is stored that runs which are here in part are completed."""
+    from ledger.adapters.cli.words import counted
+
+    if found.partly:
+        screen.note(f"{counted(found.partly, 'stream')} of the file here in part: adding the rest")
+
+
+def _imported(
+    source: BinaryIO,
+    settings: Settings,
+    progress: Callable[[int, int], None] | None,
+    begun: Callable[[Imported], None],
+) -> Imported:
     """Import, and leave no new ledger behind where the file is refused."""
     from ledger.adapters.cli.opening import is_there, open_for_writing
-    from ledger.application.importing_runs import check_export, import_runs
+    from ledger.application.importing_runs import check_export, import_runs, refuse_agents
 
     if (packed := packed_as(source.read(_MAGIC_BYTES))) is not None:
         raise invalid("line 1", packed)
     source.seek(0)
     if not is_there(settings):
+        if settings.writer is not None:
+            refuse_agents(settings.writer)
         check_export(source, settings.tenant, progress=progress)
         source.seek(0)
     with open_for_writing(settings) as opened:
-        return import_runs(opened, source, progress=progress)
+        return import_runs(opened, source, progress=progress, begun=begun)
 
 
 def _fault_of_file(error: LedgerError) -> Exit | None:

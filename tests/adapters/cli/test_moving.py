@@ -13,6 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 from ledger import Source, open_ledger
+from ledger.application import adding_runs
+from ledger.stores.base import Restore
+from ledger.stores.sqlite import SQLiteStore
 from tests.adapters.cli.conftest import Alter, Call
 from tests.adapters.cli.ledgers import HOSTILE_ID
 
@@ -139,9 +142,45 @@ def test_it_says_what_it_wrote_and_leaves_nothing_else_behind(call: Call, good: 
     assert call("export", "nobody", "--output", path, "--ledger", good).code == 3
     assert [one.name for one in folder.iterdir()] == ["out.jsonl"]
     assert path.read_text() == "before"
-    for target, why in ((folder, "Is a directory"), (folder / "no" / "x.jsonl", "No such file or directory")):
+    for target, why in (
+        (folder, "Is a directory"),
+        (Path(), "Is a directory"),
+        (folder / "no" / "x.jsonl", "No such file or directory"),
+    ):
         refused = call("export", "refund-17", "--output", target, "--ledger", good)
         assert (refused.code, refused.err) == (3, f"intent-ledger: {target}: {why}\n")
+
+
+def test_an_import_is_not_for_agents(
+    call: Call, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INTENT_LEDGER_ACTOR", "agent:a")
+    there = tmp_path / "there.db"
+    refused = call("import", file, "--ledger", there, "--json")
+    assert (refused.code, refused.error["code"], there.exists()) == (4, "not_for_agents", False)
+
+
+def test_an_import_that_was_interrupted_says_to_repeat_it_and_then_that_it_adds_the_rest(
+    call: Call, talked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, file = tmp_path / "there.db", tmp_path / "out.jsonl"
+    call("export", "--all", "-o", file, "--ledger", talked)
+    add = SQLiteStore.restore
+
+    def stopped(store: SQLiteStore, restore: Restore) -> tuple[int, ...]:
+        if restore.rows[0].row.position > 1:
+            raise KeyboardInterrupt
+        return add(store, restore)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(adding_runs, "BATCH", 1)
+        patch.setattr(SQLiteStore, "restore", stopped)
+        refused = call("import", file, "--ledger", there)
+    assert refused.code == 130
+    assert "repeat the import before anybody goes on" in refused.err
+    done = call("import", file, "--ledger", there)
+    assert (done.code, done.err) == (0, "1 stream of the file here in part: adding the rest\n")
+    assert done.out.startswith("2 records and 2 contents added, 1 record here already")
 
 
 def test_standard_input_is_read(

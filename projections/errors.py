@@ -53,6 +53,12 @@ class ProjectionChanged(ProjectionError):
     code = "projection_changed"
 
 
+class NoPreviousBuild(ProjectionError):
+    """Nothing of it was served before what is served, or that was dropped."""
+
+    code = "no_previous_build"
+
+
 class ProjectionBehind(ProjectionError):
     """It has not handled what an answer needs; `gid` is how far it has come.
 

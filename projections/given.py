@@ -15,6 +15,11 @@ from projections.questions.base import Asked, Parameter, Question, refused
 _REFERENCE = re.compile(r"[a-z][a-z0-9_.-]*:.+", re.DOTALL)
 
 
+def is_reference(text: str) -> bool:
+    """Tell whether a text is written as `kind:name`."""
+    return _REFERENCE.fullmatch(text) is not None
+
+
 def values_of(question: Question, given: Mapping[str, Any], clock: datetime) -> dict[str, Cell]:
     """Return the values of all parameters of a question, those that were not given as None.
 
@@ -60,7 +65,7 @@ def _value(parameter: Parameter, value: Any, clock: datetime) -> Cell:
         return value
     if not isinstance(value, str):
         raise refused(name, f"takes a text, not {value!r:.50}")
-    if parameter.kind == "reference" and not _REFERENCE.fullmatch(value):
+    if parameter.kind == "reference" and not is_reference(value):
         raise refused(name, f"takes a reference as kind:name, not {value!r:.80}")
     if parameter.choices and value not in parameter.choices:
         near = get_close_matches(value, parameter.choices, n=1)

@@ -21,6 +21,7 @@ from ledger.stores.read_models import Cursor, Model, Table
 from projections.base import Projection
 from projections.crew import Crew
 from projections.cursors import changed, check_mark, is_ahead, stop_error
+from projections.errors import NoPreviousBuild
 from projections.handling import Hands, Here, stored_rows
 from projections.reading import PAGE_BYTES, Reader
 from projections.rounds import Progress, Rounds
@@ -99,7 +100,7 @@ def serve_previous(ledger: Ledger, projection: Projection) -> Build:
     What was served until then can be served again in the same way.
 
     Raises:
-        InvalidInput: nothing was served before, or it was dropped since.
+        NoPreviousBuild: nothing was served before, or it was dropped since.
         ProjectionAhead: it comes from another history.
         ProjectionStopped: it stands at a record that it cannot handle.
     """
@@ -110,7 +111,12 @@ def serve_previous(ledger: Ledger, projection: Projection) -> Build:
     before = None if served is None else served.previous
     found = None if before is None else find_cursor(cursors, projection.model, before)
     if before is None or found is None:
-        raise invalid("previous", f"there is no build of {projection.name} that was served before")
+        model = projection.model
+        raise NoPreviousBuild(
+            f"there is no build of {model.projection} that was read before: a rebuild leaves one",
+            projection=model.projection,
+            version=model.version,
+        )
     check_mark(edge, found)
     stopped = stop_error(found)
     if stopped is not None:

@@ -13,7 +13,7 @@ from ledger.application.ledger import edge_of
 from ledger.errors import InvalidInput
 from ledger.stores.builds import Build
 from projections.base import Projection
-from projections.errors import ProjectionStopped
+from projections.errors import NoPreviousBuild, ProjectionStopped
 from projections.rebuilding import drop, rebuild, serve_previous
 from projections.runner import Progress, Runner
 from projections.serving import served_of
@@ -122,7 +122,7 @@ def test_what_was_never_built_is_built_and_one_that_never_ended_is_gone_on_with(
 def test_one_goes_back_and_it_catches_up(ledger: Ledger) -> None:
     fill(ledger)
     catch_up(ledger, Counts())
-    with pytest.raises(InvalidInput):
+    with pytest.raises(NoPreviousBuild):
         serve_previous(ledger, Counts())
     built(ledger, Counts())
     ledger.run("run-1").revise_goal("later", reason="it changed", by="human:kim")
@@ -139,7 +139,7 @@ def test_one_goes_back_and_it_catches_up(ledger: Ledger) -> None:
     assert drop(ledger, Counts()) == []
     assert kept_in(ledger, Counts().model) == {"said": [], "runs": []}
     assert kept(ledger, Counts()) == naive(ledger, Counts())
-    with pytest.raises(InvalidInput):
+    with pytest.raises(NoPreviousBuild):
         serve_previous(ledger, Counts())
 
 

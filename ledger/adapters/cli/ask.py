@@ -22,14 +22,18 @@ its zone, as in 2026-01-31T09:15:00Z.
 An answer is exact, and says as of which global position. First the read models that it comes from catch up
 with all that is stored, which takes a while the first time. --as-is leaves that out, and answers as of what
 is handled. --as-of asks what the ledger said earlier: at a global position, or at a time, when what was
-recorded up to then counts. --now judges what only time changes by another time.
+recorded up to then counts; that must have come. --now judges what only time changes by another time.
 
-The answer is a table where that fits; with --json one document; with --csv a header line and a line for each
-row (UTF-8, RFC 4180), where a text that a spreadsheet could take for a formula begins with an apostrophe.
+What can only be a slip is refused; where nothing is found, a note says which value nothing at all has.
+
+The answer is a table where that fits, in which a line break is written as \\n; with --json one document; with
+--csv a header line and a line for each row (UTF-8, RFC 4180), where a text that a spreadsheet could take for
+a formula begins with an apostrophe.
 
 \b
-Exit codes: 0 answered, also where the answer is none; 1 a record is altered,
-3 could not, 64 there is no such question, or it is asked in another way.
+Exit codes: 0 answered, also where the answer is none, and as of an earlier place
+with --as-is; 1 a record that it needs is altered, 3 could not,
+64 there is no such question, or it is asked in another way.
 Examples:
   intent-ledger ask --list
   intent-ledger ask --about writers
@@ -125,7 +129,7 @@ def _question(name: str) -> Question:
     """
     from difflib import get_close_matches
 
-    from ledger.canonical import invalid
+    from ledger.errors import InvalidInput
     from projections.questions.catalogue import QUESTIONS
 
     found = QUESTIONS.get(name)
@@ -135,7 +139,8 @@ def _question(name: str) -> Question:
     near = get_close_matches(name, QUESTIONS, n=3, cutoff=0.5)
     near += [one for one in QUESTIONS if one not in near and (name in one or one in name) and len(name) > 3]
     meant = f"; did you mean {' or '.join(near[:5])}?" if near else ""
-    raise invalid("question", f"there is no question {name!r:.60}{meant}; intent-ledger ask --list names all")
+    words = f"there is no question {name!r:.60}{meant}; intent-ledger ask --list names all"
+    raise InvalidInput(words, path="question", reason=words)
 
 
 def _values(question: Question, given: list[str]) -> dict[str, Any]:
@@ -155,12 +160,14 @@ def _values(question: Question, given: list[str]) -> dict[str, Any]:
 
 def _value(parameter: Parameter, text: str) -> Any:
     if parameter.kind == "time":
-        return _time(text, parameter.name)
+        return _time(text, f"{parameter.name}=")
     if parameter.kind == "integer":
         try:
             return int(text)
         except ValueError:
-            raise typer.BadParameter(f"{text!r:.60} is no whole number", param_hint=parameter.name) from None
+            raise typer.BadParameter(
+                f"{text!r:.60} is no whole number", param_hint=f"{parameter.name}="
+            ) from None
     return text
 
 

@@ -27,7 +27,7 @@ def bar(screen: Screen) -> Iterator[Callable[[Progress], None] | None]:
 
         def told(now: Progress) -> None:
             if now.projection not in tasks:
-                tasks[now.projection] = shown.add_task(now.projection, total=None)
+                tasks[now.projection] = shown.add_task(now.projection, total=now.known)
             shown.update(tasks[now.projection], completed=now.events, total=now.known)
 
         yield told

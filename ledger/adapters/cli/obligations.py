@@ -49,7 +49,10 @@ def obligations(
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import document
     from projections import views
+    from projections.given import is_reference
 
+    if owed_to is not None and not is_reference(owed_to):
+        raise typer.BadParameter(f"{owed_to!r:.80} is no KIND:NAME", param_hint="--owed-to")
     screen = Screen(as_json=as_json)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened, bar(screen) as progress:
         found = views.obligations(opened, owed_to=owed_to, overdue=overdue, run=run, progress=progress)

@@ -48,10 +48,12 @@ Examples:
 HELP_STATUS = """Show how far projections are, and what keeps them.
 
 WAITING counts the events that are not handled yet, and says for how long the first of them has waited. One
-that is ahead has handled an event that is not in this ledger, as after a restore: forget it, then run it.
+that is ahead has handled an event that is not in this ledger, as after a restore: `project rebuild` makes it
+anew. A build is named by its version, and the one in the second set of tables has a `b` behind it: `v3b`.
 
 \b
-Exit codes: 0 fine, 1 one is stopped or ahead, 3 could not run.
+Exit codes: 0 fine, 1 one is stopped or ahead, or has set something aside,
+3 could not run.
 Examples:
   intent-ledger project status
   intent-ledger project status --json
@@ -175,12 +177,16 @@ def status(
     from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.project_view import facts, is_bad_news, show
     from ledger.adapters.cli.screen import Screen
+    from ledger.application.ledger import edge_of
     from projections.built_in import BUILT_IN
     from projections.standing import status as standings
 
     screen = Screen(as_json=as_json)
     with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
         found = standings(opened, BUILT_IN.values())
+        of_tenant = edge_of(opened).tenant
+    if not as_json and not any(one.events or one.lag_events for one in found):
+        screen.note(f"the tenant {of_tenant!r} has recorded nothing")
     if as_json:
         screen.document({"projections": list(map(facts, found))})
     else:

@@ -72,6 +72,7 @@ def show(screen: Screen, found: list[Standing]) -> None:
     from ledger.adapters.cli.screen import Column
     from ledger.adapters.cli.visible import one_line
     from ledger.adapters.cli.words import counted, quoted
+    from projections.ways_on import is_altered, when_parked, when_stopped
 
     if screen.narrow:
         for one in found:
@@ -88,7 +89,7 @@ def show(screen: Screen, found: list[Standing]) -> None:
         if one.stopped is not None:
             place = f"{quoted(one.stopped.run)} position {one.stopped.position}"
             what = f"{one.projection} stopped before {place}: {one_line(one.stopped.error, most=400)}"
-            screen.entry(f"{what}; mend it, then: intent-ledger project run {one.projection}", hang=2)
+            screen.entry(f"{what}; {when_stopped(one.projection, one.stopped.error)}", hang=2)
         elif one.state == "ahead" and one.part != "previous":
             what = f"{one.projection} has handled an event that is not in this ledger"
             screen.entry(f"{what}: intent-ledger project rebuild {one.projection}", hang=2)
@@ -98,11 +99,15 @@ def show(screen: Screen, found: list[Standing]) -> None:
         if one.parked:
             more = max(len(one.parked) - _MOST_NAMED, 0)
             also = f"and {counted(more, 'stream')} more; " if more else ""
-            screen.entry(f"{also}mend it, then: intent-ledger project resume {one.projection}", hang=2)
+            altered = [parked for parked in one.parked if is_altered(parked.error)]
+            error = (altered or one.parked)[0].error
+            screen.entry(f"{also}{when_parked(one.projection, error)}", hang=2)
 
 
 def _name(one: Standing) -> str:
-    return f"{one.projection} v{one.version}{'b' * one.slot}"
+    from ledger.stores.builds import Build
+
+    return f"{one.projection} {Build(one.version, one.slot)}"
 
 
 def _state(one: Standing) -> str:

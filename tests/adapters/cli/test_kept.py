@@ -128,7 +128,7 @@ def test_what_is_altered_is_named_where_it_is_among_them(path: Path, call: Call,
 def test_what_was_altered_before_it_was_handled_is_no_answer(path: Path, call: Call, alter: Alter) -> None:
     alter(path, ALTER_QUIET)
     said = call("runs", "--held", "--kept", "--ledger", path, "--json")
-    assert (said.code, said.error["code"], said.error["data"]["run"]) == (3, "projection_stopped", "quiet")
+    assert (said.code, said.error["code"], said.error["data"]["run"]) == (1, "projection_stopped", "quiet")
 
 
 def test_a_run_that_is_named_is_not_looked_for(path: Path, call: Call) -> None:

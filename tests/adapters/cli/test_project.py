@@ -19,6 +19,7 @@ from projections.runs import Runs
 from projections.standing import status
 from projections.timeline import Timeline
 from tests.adapters.cli.command import PROGRAM, at_terminal, environment, run, run_anew
+from tests.adapters.cli.conftest import Alter
 from tests.stores.builder import until
 from tests.stores.place import address
 
@@ -78,14 +79,39 @@ def test_one_is_made_anew_and_one_goes_back_and_drops_it(ledger: Path) -> None:
         (1, "served", 6),
     ]
     back = run("project", "serve", "runs", "--previous", "--ledger", ledger)
-    assert back.out == f"runs is read from version {Runs.version}\n"
+    assert back.out == f"runs is read from v{Runs.version}\n"
     again = run("project", "serve", "runs", "--previous", "--ledger", ledger, "--json")
     assert again.document == {"projection": "runs", "version": Runs.version, "slot": 1}
     dropped = run("project", "drop", "runs", "--ledger", ledger, "--json")
     assert dropped.document == {"dropped": [{"projection": "runs", "version": Runs.version, "slot": 0}]}
     assert run("project", "drop", "runs", "--ledger", ledger).out == "there is nothing that is not read\n"
     gone = run("project", "serve", "runs", "--previous", "--ledger", ledger)
-    assert gone.code == 64
+    assert (gone.code, gone.err) == (
+        3,
+        "intent-ledger: there is no build of runs that was read before: a rebuild leaves one\n",
+    )
+
+
+def test_a_tenant_that_is_not_there_is_told(ledger: Path) -> None:
+    said = run("project", "status", "--tenant", "nix", "--ledger", ledger)
+    assert (said.code, said.err) == (0, "the tenant 'nix' has recorded nothing\n")
+    assert run("project", "status", "--ledger", ledger).err == ""
+
+
+def test_what_stopped_at_an_altered_record_is_not_to_be_mended(ledger: Path, alter: Alter) -> None:
+    alter(
+        ledger,
+        """
+        UPDATE events SET record = CAST(replace(record, 'customer:17', 'customer:18') AS BLOB)
+        WHERE run = 'run-1' AND position = 2;
+        """,
+    )
+    said = run("project", "run", "runs", "--until-current", "--ledger", ledger)
+    assert said.code == 1
+    assert "bring it back from a backup or an export" in " ".join(said.out.split())
+    assert "project run runs --park" in " ".join(said.out.split())
+    parked = run("project", "run", "runs", "--until-current", "--park", "--ledger", ledger)
+    assert (parked.code, "intent-ledger project resume runs" in parked.out) == (1, True)
 
 
 @pytest.mark.slow
@@ -255,7 +281,7 @@ def test_tenants_are_asked_one_by_one(ledger: Path) -> None:
         (("rebuild", "none"), 64),
         (("rebuild", "--workers", "0"), 64),
         (("serve", "runs"), 64),
-        (("serve", "runs", "--previous"), 64),
+        (("serve", "runs", "--previous"), 3),
         (("drop",), 64),
         (("run", "--page", "0"), 64),
         (("status", "--ledger", "none.db"), 3),

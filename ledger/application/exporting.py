@@ -278,6 +278,7 @@ def _with_what_they_rest_on(edge: Edge, runs: Sequence[str]) -> tuple[str, ...]:
     """List the streams to export, reading each run once."""
     found: set[str] = set()
     waiting = list(dict.fromkeys(runs))
+    own = _OwnStream(edge)
     while waiting:
         run = waiting.pop()
         if run in found:
@@ -291,17 +292,41 @@ def _with_what_they_rest_on(edge: Edge, runs: Sequence[str]) -> tuple[str, ...]:
             found.update(PREFIX + source for source in _relies_on(record))
             digests.update(contents_named(record))
             if len(digests) >= _PAGE:
-                found.update(_own_stream(edge, digests))
+                own.note(digests)
                 digests.clear()
-        found.update(_own_stream(edge, digests))
+        own.note(digests)
+    if own.explains():
+        found.add(STREAM)
     # A source that is only claimed has no stream.
     opened = edge.store.source_heads(edge.tenant)
     return tuple(sorted(name for name in found if not name.startswith(PREFIX) or name in opened))
 
 
-def _own_stream(edge: Edge, digests: set[bytes]) -> Iterable[str]:
-    there = {row.digest for row in edge.store.blob_rows(edge.tenant, digests)}
-    return (STREAM,) if expired(edge, digests - there) else ()
+class _OwnStream:
+    """Whether the tenant's own stream says of a missing content that it was dropped.
+
+    Each look reads all that is said of contents, so it is for many of them at once.
+    """
+
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
+        self._absent: set[bytes] = set()
+        self._explains = False
+
+    def note(self, digests: set[bytes]) -> None:
+        """Note contents that records name."""
+        if self._explains:
+            return
+        there = {row.digest for row in self._edge.store.blob_rows(self._edge.tenant, digests)}
+        self._absent |= digests - there
+        if len(self._absent) >= _EXPLAINED_AT_ONCE:
+            self.explains()
+
+    def explains(self) -> bool:
+        """Look, and tell whether it does."""
+        self._explains = self._explains or bool(expired(self._edge, self._absent))
+        self._absent.clear()
+        return self._explains
 
 
 def _relies_on(record: Record) -> Iterator[str]:

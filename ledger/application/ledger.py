@@ -329,7 +329,8 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
         """Read the content behind a digest (64 hexadecimal digits).
 
         Raises:
-            HasExpired: it was dropped on purpose.
+            HasExpired: it was dropped on purpose, as an event says. Whether a record has named it again since
+                is not looked at: `verify` tells what is missing for another reason.
             NotFound: it is not here, and nothing says that it was dropped.
             IntegrityError: it is not what was written.
         """

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from ledger import Actor, Ledger
-from ledger.application import adding_runs, export_lines
+from ledger.application import adding_runs, export_lines, exporting
 from ledger.application.edge import Edge
+from ledger.application.expired import expired
 from ledger.application.expiring import expire, finish
 from ledger.application.export_format import End, Entry, Header, end_line, entry_line, header_line, line
 from ledger.application.exporting import export
@@ -23,9 +24,9 @@ from ledger.application.verifying import verify
 from ledger.codec import encode
 from ledger.errors import ChainBroken, InvalidInput, LedgerError, NotForAgents, UndecodableRecord
 from ledger.events import Event, GoalRevised, RunOpened
-from ledger.integrity.findings import Standing
+from ledger.integrity.findings import Check, Standing
 from ledger.record import ZERO_HASH, Envelope, digest
-from ledger.stores.base import BlobRow, Restore
+from ledger.stores.base import BlobRow, Restore, StreamRow
 from ledger.stores.memory import MemoryStore
 from ledger.testing import Clock
 
@@ -155,6 +156,18 @@ def test_no_time_counts_that_nobody_has_lived_yet() -> None:
             expire(ledger, run="r", now=ahead, **KIM)
         with pytest.raises(InvalidInput, match="ahead of the ledger"):
             finish(ledger, now=ahead)
+
+
+def test_verify_rejects_what_has_no_place_beside_runs() -> None:
+    for stream in ("$ledger", "$foo", "$source:policy:p"):
+        with opened() as ledger:
+            envelope = Envelope("default", stream, 1, ZERO_HASH, "e-1", NOW, KIM_ACTS)
+            row = encode(OPENED, envelope)
+            is_source = stream.startswith("$source:")
+            ledger.store.restore(Restore("default", (StreamRow(stream, ZERO_HASH, row, is_source),)))
+            report = verify(ledger)
+            assert report.standing is Standing.ALTERED
+            assert report.altered(Check.MEANING) >= 1
 
 
 # --- what is stored together --------------------------------------------------------------------------
@@ -332,3 +345,25 @@ def test_of_an_event_that_is_not_known_every_digest_counts() -> None:
     assert named_among(known.encode(), {name}) == set()
     assert named_among(unknown.encode(), {name}) == {name}
     assert named_among(b"{" + name.hex().encode(), {name}) == {name}
+
+
+def test_what_is_said_of_missing_contents_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    looks: list[int] = []
+    with opened(clock=clock) as ledger:
+        run = ledger.open_run("r", "goal")
+        for number in range(30):
+            run.record_message(f"m-{number}", "user", f"message {number}")
+        clock.tick(10)
+        expire(ledger, run="r", **KIM)
+
+        def noted(edge: Edge, digests: Any) -> Any:
+            looks.append(len(digests))
+            return expired(edge, digests)
+
+        monkeypatch.setattr(exporting, "expired", noted)
+        monkeypatch.setattr(exporting, "_PAGE", 5)
+        done = io.BytesIO()
+        assert export(ledger, done.write, runs=["r"]).own
+    # Once to learn whether it is to go along, and once to count.
+    assert looks == [30, 30]

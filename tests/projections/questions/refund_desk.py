@@ -115,6 +115,7 @@ def happen(ledger: Ledger, clock: SetClock) -> dict[str, str]:
     run.perform("refund", {"order": 3}, _done, step="C")  # 13
     _policy_changes(ledger, source, at)
     _others(ledger, source, at)
+    shown(ledger.store)
     return {record.event.step: record.event.key for record in ledger.follow()  # type: ignore[attr-defined]
             if record.name == "effect.intended"}  # fmt: skip
 

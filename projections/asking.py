@@ -81,8 +81,7 @@ def ask(
         place = as_of if isinstance(as_of, int) else reached
         reads = _Reads(edge.tenant, look, [one.model for one in found], place, moment.until)
         one = Asked(values, moment.judged, reads.select, reads.record, reads.records)
-        for build in found:
-            _tell_of_parked(one, build, run, place)
+        left_out = dict.fromkeys(name for build in found for name in _tell_of_parked(one, build, run, place))
         rows = [tuple(row) for row in asked.rows(one)]
         if not rows:
             tell_of_unknown(one, asked.parameters)
@@ -93,9 +92,8 @@ def ask(
             _tell_of_waiting(look, one, found)
         events = min(build.cursor.reached.events for build in found)
         notes = tuple(one.notes)
-        return Answer(
-            asked.name, values, place, moment.until, moment.judged, asked.columns, rows, notes, events
-        )
+        about = asked.name, values, place, moment.until, moment.judged, asked.columns
+        return Answer(*about, rows, notes, events, tuple(left_out))
 
     models = edge.store.read_models()
     if catch_up:
@@ -264,8 +262,8 @@ _MOST_NAMED = 5
 """How many streams a note names."""
 
 
-def _tell_of_parked(one: Asked, build: _Found, run: Cell, place: int) -> None:
-    """Note which streams the rows say nothing of, or refuse to answer about one of them."""
+def _tell_of_parked(one: Asked, build: _Found, run: Cell, place: int) -> list[str]:
+    """Note which streams the rows say nothing of, and return them, or refuse to answer about one of them."""
     cursor = build.cursor
     missing = [stream for stream in build.parked if stream.gid <= place]
     for stream in missing:
@@ -278,6 +276,7 @@ def _tell_of_parked(one: Asked, build: _Found, run: Cell, place: int) -> None:
             f"the projection {cursor.projection} has set aside {', '.join(names)}{more}, which cannot be "
             "handled: nothing of that is told here (intent-ledger project status)"
         )
+    return [stream.run for stream in missing]
 
 
 def _behind(model: Model, position: int, instead: str = "") -> ProjectionBehind:

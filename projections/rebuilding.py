@@ -103,6 +103,7 @@ def serve_previous(ledger: Ledger, projection: Projection) -> Build:
         NoPreviousBuild: nothing was served before, or it was dropped since.
         ProjectionAhead: it comes from another history.
         ProjectionStopped: it stands at a record that it cannot handle.
+        LeaseLost: somebody dropped it in this moment, and nothing was changed.
     """
     edge = edge_of(ledger)
     models = edge.store.read_models()

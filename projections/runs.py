@@ -39,6 +39,8 @@ class Runs(Projection):
     name = "runs"
     version = 100 * int(FOLD) + _FORM
     by_run = True
+    # Who looks for what is open is not to find nothing at all because of one run that cannot be read.
+    on_poison = "park"
     tables = (
         Table(
             RUNS,

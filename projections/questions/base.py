@@ -86,6 +86,8 @@ class Answer(NamedTuple):
     """What this answer leaves open, beyond what the question never tells."""
     events: int = 0
     """How many events of the tenant the read models it was read from had handled by then."""
+    left_out: tuple[str, ...] = ()
+    """Runs that were set aside: from there on nothing of them is told; a note says so."""
 
 
 def refused(parameter: str, words: str) -> InvalidInput:

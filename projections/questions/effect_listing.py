@@ -31,7 +31,7 @@ class EffectListing(Question):
     cannot = (
         "Whether the outside did what it answered, and whether a worker renewed its lease. An approver is "
         "who gave the first answer in time to the request that the intent cites; whether that fits this act "
-        "is for `void-approvals`."
+        "is for `void-approvals`. By status alone every effect of the tenant is read."
     )
     parameters = (
         SOME_RUN,

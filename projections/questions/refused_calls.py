@@ -26,7 +26,8 @@ class RefusedCalls(Question):
     about = "Calls refused before anything was begun, by rule, with what refused them and who asked."
     cannot = (
         "Calls that were refused without a record, e.g. because the run was closed or the same act was under "
-        "way. Arguments that hold a secret are not recorded."
+        "way. Arguments that hold a secret are not recorded. By tool alone every refusal of the tenant "
+        "is read."
     )
     parameters = (
         SOME_RUN,

@@ -19,7 +19,8 @@ class Resumes(Question):
     group = "Time"
     about = "Every verdict on whether a run may go on, with all the reasons that held it, and who asked."
     cannot = (
-        "Who asked while the run was at work elsewhere, or of a run that cannot be read: both are told only."
+        "Who asked while the run was at work elsewhere, or of a run that cannot be read: both are told only. "
+        "By verdict alone every resume of the tenant is read."
     )
     parameters = (
         SOME_RUN,

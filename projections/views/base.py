@@ -29,6 +29,8 @@ class View(NamedTuple, Generic[T]):
     """The time that what only time changes was judged by."""
     notes: tuple[str, ...] = ()
     """What the rows leave out."""
+    left_out: tuple[str, ...] = ()
+    """Runs that were set aside, as they cannot be read: from there on nothing of them is told."""
 
 
 class Asking(TypedDict, total=False):
@@ -73,7 +75,7 @@ def view(
         run=asking.get("run"),
     )
     rows = [read(_fields(selection.columns, row), answer.now) for row in answer.rows]
-    return View(rows, answer.as_of, answer.events, answer.now, answer.notes)
+    return View(rows, answer.as_of, answer.events, answer.now, answer.notes, answer.left_out)
 
 
 class _Rows(Question):

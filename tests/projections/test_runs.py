@@ -8,17 +8,24 @@ from typing import Any
 import pytest
 
 from ledger import Actor, Ledger, Recovery, open_ledger
+from ledger.application.ledger import edge_of
 from ledger.application.query import RunQuery
+from ledger.codec import encode
+from ledger.events import GoalRevised
+from ledger.record import ZERO_HASH, Envelope
 from ledger.run.saving import restore, save
 from ledger.run.state import FOLD
+from ledger.stores.base import Append, StreamAppend
 from ledger.stores.read_models import Advance, Changes
 from ledger.values.times import write_time
 from projections import runs as module
+from projections import views
 from projections.errors import ProjectionStopped
 from projections.runs import RUNS, Runs
 from tests.projections.conftest import OpenLedger, SetClock
 from tests.projections.samples import catch_up, fill, kept, standing
 from tests.record import golden_ledger
+from tests.stores.builder import shown
 
 KIM = Actor("human:kim")
 
@@ -118,7 +125,7 @@ def test_its_version_goes_with_the_fold() -> None:
     assert Runs.version // 100 == int(FOLD)
 
 
-def test_a_contract_that_was_altered_in_its_row_stops_it(ledger: Ledger, clock: SetClock) -> None:
+def test_a_contract_that_was_altered_in_its_row_is_set_aside(ledger: Ledger, clock: SetClock) -> None:
     run = ledger.open_run("run", "goal")
     catch_up(ledger, Runs())
     models, model = ledger.store.read_models(), Runs().model
@@ -131,10 +138,32 @@ def test_a_contract_that_was_altered_in_its_row_stops_it(ledger: Ledger, clock: 
     models.advance("default", model, page, now=clock.now)
     models.release("default", model, taken.fence)
     run.promise("p", "do", owed_to="human:kim")
-    with pytest.raises(ProjectionStopped) as stopped:
-        catch_up(ledger, Runs())
-    assert "is not what was saved" in stopped.value.error
-    assert standing(ledger, Runs()).state == "stopped"
+    ledger.open_run("other", "goal")
+    catch_up(ledger, Runs())
+    one = standing(ledger, Runs())
+    (parked,) = one.parked
+    assert (one.state, parked.run, parked.position) == ("active", "run", 2)
+    assert "is not what was saved" in parked.error
+    assert rows(ledger)["other"]["goal"] == "goal"
+
+
+def test_a_stream_that_does_not_begin_as_a_run_is_set_aside_and_the_others_are_told_of(
+    ledger: Ledger,
+) -> None:
+    """Such as a forgery brings it: it folds to nothing."""
+    ledger.open_run("good", "goal").promise("p", "do", owed_to="human:kim")
+    edge, first = edge_of(ledger), GoalRevised(text="gone", reason="none", by="human:kim")
+    envelope = Envelope(edge.tenant, "bad", 1, ZERO_HASH, edge.ids(), edge.now(), KIM)
+    ledger.store.append(Append(edge.tenant, (StreamAppend("bad", 0, ZERO_HASH, (encode(first, envelope),)),)))
+    ledger.open_run("later", "goal")
+    shown(ledger.store)
+    found = views.obligations(ledger)
+    assert ([one.run for one in found.rows], found.left_out) == (["good"], ("bad",))
+    assert found.notes[0].startswith("the projection runs has set aside bad from position 1")
+    assert set(rows(ledger)) == {"good", "later"}
+    with pytest.raises(ProjectionStopped):
+        views.obligations(ledger, run="bad")
+    assert views.obligations(ledger, run="good").rows == found.rows
 
 
 def test_runs_of_tenants_with_equal_names_stay_apart(open_on: OpenLedger) -> None:

@@ -19,8 +19,8 @@ time, as long as the act is not done and its run has not ended. The read model `
 this, and first catches up with all that is stored.
 
 \b
-Exit codes: 0 fine, also where nothing waits, 1 a record is altered,
-3 could not.
+Exit codes: 0 fine, also where nothing waits, 1 a run cannot be read
+and is left out, 3 could not.
 Examples:
   intent-ledger approvals
   intent-ledger approvals --all --json
@@ -41,7 +41,7 @@ def approvals(
     from ledger.adapters.cli.catching_up import bar
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
-    from ledger.adapters.cli.view_rows import document
+    from ledger.adapters.cli.view_rows import document, end
     from projections import views
 
     screen = Screen(as_json=as_json)
@@ -51,6 +51,7 @@ def approvals(
         screen.document(document("approvals", found))
     else:
         _show(screen, found)
+    end(found.left_out)
 
 
 def _show(screen: Screen, found: View[Requested]) -> None:

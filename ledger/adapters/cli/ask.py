@@ -31,9 +31,10 @@ The answer is a table where that fits, in which a line break is written as \\n; 
 a formula begins with an apostrophe.
 
 \b
-Exit codes: 0 answered, also where the answer is none, and as of an earlier place
-with --as-is; 1 a record that it needs is altered, 3 could not,
-64 there is no such question, or it is asked in another way.
+Exit codes: 0 answered, also where the answer is none, and as of an earlier
+place with --as-is, 1 a record that it needs is altered, or a run was set aside
+and is left out, 3 could not, 64 there is no such question, or it is asked in
+another way.
 Examples:
   intent-ledger ask --list
   intent-ledger ask --about writers
@@ -73,6 +74,7 @@ def ask(  # noqa: PLR0913, PLR0917 - each is an option of the command
     from ledger.adapters.cli.contract import moment
     from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.view_rows import end
     from projections.asking import ask as ask_question
 
     screen = Screen(as_json=as_json)
@@ -98,6 +100,7 @@ def ask(  # noqa: PLR0913, PLR0917 - each is an option of the command
         write_csv(screen, answer)
     else:
         show_answer(screen, answer)
+    end(answer.left_out)
 
 
 def _tell(screen: Any, question: str | None, given: list[str] | None, *, listing: bool, about: bool) -> None:

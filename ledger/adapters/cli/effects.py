@@ -78,7 +78,7 @@ def effects(
     """List effects."""
     from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
-    from ledger.adapters.cli.view_rows import show_as_of
+    from ledger.adapters.cli.view_rows import among_of, show_as_of
     from ledger.application.effect_listing import lease_now, list_all, list_unsettled
 
     if everything and (run is None or unknown):
@@ -98,7 +98,7 @@ def effects(
             found, following = list_all(opened, run, after=after or 0, limit=limit or 100)
         else:
             view = _kept(opened, screen) if kept else None
-            among = None if view is None else [one.run for one in view.rows]
+            among = None if view is None else among_of(view)
             found, unread = list_unsettled(opened, run, unknown=unknown, among=among)
         now = lease_now(opened)
     if as_json:

@@ -21,8 +21,8 @@ that is stored.
 What is discharged, and with what evidence, is a question: `intent-ledger ask obligations`.
 
 \b
-Exit codes: 0 fine, also where nothing is owed, 1 a record is altered,
-3 could not.
+Exit codes: 0 fine, also where nothing is owed, 1 a run cannot be read
+and is left out, 3 could not.
 Examples:
   intent-ledger obligations --overdue
   intent-ledger obligations --owed-to customer:17 --json
@@ -47,7 +47,7 @@ def obligations(
     from ledger.adapters.cli.catching_up import bar
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
-    from ledger.adapters.cli.view_rows import document
+    from ledger.adapters.cli.view_rows import document, end
     from projections import views
     from projections.given import is_reference
 
@@ -60,6 +60,7 @@ def obligations(
         screen.document(document("obligations", found))
     else:
         _show(screen, found)
+    end(found.left_out)
 
 
 def _show(screen: Screen, found: View[Owed]) -> None:

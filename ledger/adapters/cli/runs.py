@@ -96,7 +96,7 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     """List runs."""
     from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
-    from ledger.adapters.cli.view_rows import show_as_of
+    from ledger.adapters.cli.view_rows import among_of, show_as_of
     from ledger.application.listing import list_runs
 
     query: dict[str, Any] = {
@@ -119,7 +119,7 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
             query["held_before"] = _ago(older_than, now, "--older-than")
             query["alive_before"] = _ago(quiet_for, now, "--quiet-for")
         found = _kept(opened, query, screen) if kept else None
-        among = None if found is None else [one.run for one in found.rows]
+        among = None if found is None else among_of(found)
         if order is None:
             listed, left_out = list_runs(opened, among=among, **query), 0
         else:

@@ -51,13 +51,13 @@ def affected(
     from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.runs import exit_of, fault
     from ledger.adapters.cli.screen import Screen
-    from ledger.adapters.cli.view_rows import show_as_of
+    from ledger.adapters.cli.view_rows import among_of, show_as_of
     from ledger.application import source_listing
 
     screen = Screen(as_json=as_json)
     with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen, writes=kept) as opened:
         view = _kept(opened, source, id, screen) if kept else None
-        among = None if view is None else dict.fromkeys(one.run for one in view.rows)
+        among = None if view is None else among_of(view)
         found = source_listing.affected(opened, source, id, among=among)
     if as_json:
         document = {

@@ -7,6 +7,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.words import counted, when
 from ledger.values.times import write_time
 
@@ -24,6 +27,17 @@ def document(name: str, found: View[Any]) -> dict[str, Any]:
         "events": found.events,
         "notes": list(found.notes),
     }
+
+
+def among_of(found: View[Any]) -> list[str]:
+    """List the runs of rows, and those that were set aside: these are read to see what is wrong with them."""
+    return list(dict.fromkeys([*(one.run for one in found.rows), *found.left_out]))
+
+
+def end(left_out: tuple[str, ...]) -> None:
+    """End with bad news where runs were set aside, of which an answer says nothing."""
+    if left_out:
+        raise typer.Exit(Exit.BAD_NEWS)
 
 
 def show_as_of(screen: Screen, found: View[Any]) -> None:

@@ -125,10 +125,20 @@ def test_what_is_altered_is_named_where_it_is_among_them(path: Path, call: Call,
     assert call("runs", "--held", "--ledger", path).code == 1
 
 
-def test_what_was_altered_before_it_was_handled_is_no_answer(path: Path, call: Call, alter: Alter) -> None:
+def test_what_was_altered_before_it_was_handled_is_named_beside_the_others(
+    path: Path, call: Call, alter: Alter
+) -> None:
     alter(path, ALTER_QUIET)
-    said = call("runs", "--held", "--kept", "--ledger", path, "--json")
-    assert (said.code, said.error["code"], said.error["data"]["run"]) == (1, "projection_stopped", "quiet")
+    for arguments in (("runs", "--held"), ("effects",), ("sources", "affected", "policy:a")):
+        told = call(*arguments, "--ledger", path, "--json")
+        kept = call(*arguments, "--kept", "--ledger", path, "--json")
+        assert (kept.code, told.code) == (1, 1), arguments
+        assert kept.document["unread"] == told.document["unread"]
+    for command in ("obligations", "approvals"):
+        said = call(command, "--ledger", path, "--json")
+        assert said.code == 1
+        assert "set aside quiet from position" in said.document["notes"][0]
+        assert call(command, "--run", "quiet", "--ledger", path).code == 1
 
 
 def test_a_run_that_is_named_is_not_looked_for(path: Path, call: Call) -> None:

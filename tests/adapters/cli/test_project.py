@@ -106,12 +106,12 @@ def test_what_stopped_at_an_altered_record_is_not_to_be_mended(ledger: Path, alt
         WHERE run = 'run-1' AND position = 2;
         """,
     )
-    said = run("project", "run", "runs", "--until-current", "--ledger", ledger)
+    said = run("project", "run", "timeline", "--until-current", "--ledger", ledger)
     assert said.code == 1
     assert "bring it back from a backup or an export" in " ".join(said.out.split())
-    assert "project run runs --park" in " ".join(said.out.split())
-    parked = run("project", "run", "runs", "--until-current", "--park", "--ledger", ledger)
-    assert (parked.code, "intent-ledger project resume runs" in parked.out) == (1, True)
+    assert "project run timeline --park" in " ".join(said.out.split())
+    parked = run("project", "run", "timeline", "--until-current", "--park", "--ledger", ledger)
+    assert (parked.code, "intent-ledger project resume timeline" in parked.out) == (1, True)
 
 
 @pytest.mark.slow
@@ -145,9 +145,16 @@ def test_a_run_that_is_set_aside_is_bad_news_until_it_is_handled(ledger: Path) -
         assert (one["state"], one["events"]) == ("active", 6)
         assert (one["parked"]["streams"], one["parked"]["events"]) == (1, 1)
         assert (one["parked"]["first"][0]["run"], one["parked"]["first"][0]["position"]) == ("run-1", 2)
+        run("project", "run", "timeline", "--park", "--until-current", "--ledger", ledger)
+        asked = run("ask", "writers", "run=run-0", "--as-is", "--ledger", ledger, "--json")
+        assert (asked.code, asked.document["rows"] != []) == (1, True)
+        assert "set aside run-1 from position 2" in asked.document["notes"][0]
+        # Before that record nothing was aside.
+        assert run("ask", "writers", "run=run-0", "--as-of", "3", "--ledger", ledger, "--json").code == 0
         database.execute(change, (record,))
-    run("project", "resume", "runs", "--ledger", ledger)
-    assert run("project", "run", "runs", "--until-current", "--ledger", ledger).code == 0
+    for name in ("runs", "timeline"):
+        run("project", "resume", name, "--ledger", ledger)
+        assert run("project", "run", name, "--until-current", "--ledger", ledger).code == 0
     assert run("project", "status", "--ledger", ledger).code == 0
 
 
@@ -158,23 +165,23 @@ def test_a_stopped_one_is_bad_news_with_its_place(ledger: Path) -> None:
             "UPDATE events SET record = CAST(replace(record, 'Mail', 'Maul') AS BLOB) "
             "WHERE run = 'run-1' AND position = 2"
         )
-    ran = run("project", "run", "runs", "--until-current", "--ledger", ledger)
+    ran = run("project", "run", "timeline", "--until-current", "--ledger", ledger)
     assert ran.code == 1
-    assert "runs stopped before run-1 position 2: ChainBroken:" in ran.out
+    assert "timeline stopped before run-1 position 2: ChainBroken:" in ran.out
     seen = run("project", "status", "--ledger", ledger, "--json")
     assert seen.code == 1
-    (one,) = (one for one in seen.document["projections"] if one["projection"] == "runs")
+    (one,) = (one for one in seen.document["projections"] if one["projection"] == "timeline")
     assert (one["state"], one["events"], one["stopped"]["run"], one["stopped"]["global_position"]) == (
         "stopped",
         3,
         "run-1",
         "4",
     )
-    resumed = run("project", "resume", "runs", "--ledger", ledger, "--json")
-    assert resumed.document == {"resumed": ["runs"]}
-    idle = run("project", "resume", "runs", "effects", "--ledger", ledger)
-    assert (idle.code, idle.out) == (0, "nothing had stopped: runs, effects\n")
-    assert run("project", "resume", "runs", "--ledger", ledger, "--json").document == {"resumed": []}
+    resumed = run("project", "resume", "timeline", "--ledger", ledger, "--json")
+    assert resumed.document == {"resumed": ["timeline"]}
+    idle = run("project", "resume", "timeline", "effects", "--ledger", ledger)
+    assert (idle.code, idle.out) == (0, "nothing had stopped: timeline, effects\n")
+    assert run("project", "resume", "timeline", "--ledger", ledger, "--json").document == {"resumed": []}
     assert run("project", "status", "--ledger", ledger).code == 0
 
 

@@ -32,9 +32,9 @@ a formula begins with an apostrophe.
 
 \b
 Exit codes: 0 answered, also where the answer is none, and as of an earlier
-place with --as-is, 1 a record that it needs is altered, or a run was set aside
-and is left out, 3 could not, 64 there is no such question, or it is asked in
-another way.
+place with --as-is, 1 a record that it needs is altered, or a run was set
+aside and is left out, 3 could not, 64 there is no such question, or it is
+asked in another way.
 Examples:
   intent-ledger ask --list
   intent-ledger ask --about writers

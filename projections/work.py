@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -39,6 +40,9 @@ from projections.serving import find_cursor, find_served, slot_of
 
 TRY_SECONDS = 0.2
 """How soon who stands by looks again whether it may take over."""
+LARGE = 1_000
+"""From so many records on a database is to learn how large tables are once they are built: until it knows,
+questions are planned as if they were empty."""
 NOTE_SECONDS = 0.5
 """How often a cursor that only gets past records of other tenants is stored."""
 
@@ -245,7 +249,7 @@ class Work:
         all_rows = read.rows[: self._size.fit(read.rows)]
         rows, aside = held.aside.divide(all_rows)
         handled = self._hands.handled(self.model, rows)
-        count, error = handled.fine, handled.error
+        count, error, was_built = handled.fine, handled.error, held.reached.built
         if error is None:
             try:
                 reached = self._after(held.reached, read, all_rows, handled.at or held.reached.at)
@@ -253,6 +257,7 @@ class Work:
                     self._store(held, reached, handled.changes, aside)
                 else:
                     held.reached = reached
+                self._learn(built=reached.built and not was_built)
             except InvalidInput as refused:
                 # One of the rows; which one is found out by storing fewer at once.
                 count, error = len(rows) // 2, refused
@@ -272,6 +277,14 @@ class Work:
             return True
         self._stop(held, wrong, error)
         return False
+
+    def _learn(self, *, built: bool) -> None:
+        """Let the database know how large the tables of a build have become, before it is asked."""
+        held = self._held
+        if built and held is not None and held.reached.events >= LARGE:
+            # It learns by itself, too, only later.
+            with suppress(StoreBusy):
+                self._models.analyze(self.model)
 
     def _after(self, reached: Reached, read: Read, rows: Sequence[StoredRow], at: datetime | None) -> Reached:
         mark = reached.mark

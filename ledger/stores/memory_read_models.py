@@ -62,6 +62,9 @@ class MemoryReadModels:
             for table in model.tables:
                 self._made.setdefault(table_name(model, table), all_columns(table))
 
+    def analyze(self, model: Model) -> None:
+        """Nothing is planned by that here."""
+
     def rows(self, tenant: str, model: Model, table: str, keys: Iterable[Key]) -> dict[Key, Row]:
         with self._opened():
             found = self._rows[tenant, table_name(model, model.table(table))]

@@ -236,6 +236,13 @@ class Kept(Protocol):
             StoreUnavailable: this login may not make tables; `reason` is `no_privilege`.
         """
 
+    def analyze(self, model: Model) -> None:
+        """Let the database learn how large the tables are, where it plans by that, and this login may.
+
+        Raises:
+            StoreBusy: it is learnt already, or the tables are being changed.
+        """
+
     def rows(self, tenant: str, model: Model, table: str, keys: Iterable[Key]) -> dict[Key, Row]:
         """Read rows by key; those that are not there are left out."""
 

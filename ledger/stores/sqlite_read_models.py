@@ -80,6 +80,9 @@ class SQLiteReadModels:
 
         self._writer.run(step)
 
+    def analyze(self, model: Model) -> None:
+        """Nothing is planned by that here."""
+
     def rows(self, tenant: str, model: Model, table: str, keys: Iterable[Key]) -> dict[Key, Row]:
         declared = model.table(table)
         where = " AND ".join(f'"{name}" = ?' for name in ("tenant", *declared.key))

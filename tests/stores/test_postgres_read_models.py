@@ -16,6 +16,7 @@ from ledger.stores.postgres.roles import Roles, establish
 from ledger.stores.postgres.server import Server
 from ledger.stores.postgres.store import PostgresStore
 from ledger.stores.postgres.template import DEFAULT_SCHEMA
+from projections import work
 from projections.runner import Runner
 from projections.runs import RUNS, Runs
 from projections.standing import forget, status, wait_for
@@ -148,3 +149,41 @@ def test_however_many_runners_keep_no_connection(postgres: Cluster) -> None:
             assert wait_for(ledger, Runs(), timeout=60)
             assert wait_for(ledger, Counts(), timeout=60)
         assert ledger.contract("run").position == 6
+
+
+@pytest.mark.parametrize(("large", "learnt"), [(3, 3), (4, -1)])
+def test_the_database_learns_how_large_the_tables_of_a_build_are(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch, large: int, learnt: int
+) -> None:
+    monkeypatch.setattr(work, "LARGE", large)
+    with open_ledger(fresh_database) as ledger:
+        for number in range(3):
+            ledger.open_run(f"run-{number}", "goal")
+        catch_up(ledger, Runs(), page=2)
+    with psycopg.connect(fresh_database) as connection:
+        row = connection.execute("SELECT reltuples::int FROM pg_class WHERE oid = %s::regclass", [TABLE])
+        assert row.fetchone() == (learnt,)
+
+
+def test_who_may_not_let_it_learn_is_not_kept_from_building(
+    place: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "LARGE", 1)
+    make(place.migrator)
+    with open_ledger(place.writer()) as ledger, psycopg.connect(place.url) as other:
+        ledger.open_run("run", "goal")
+        catch_up(ledger, Runs())
+        assert status(ledger)[0].state == "active"
+        query = "SELECT reltuples::int FROM pg_class WHERE oid = %s::regclass"
+        assert other.execute(query, [TABLE]).fetchone() == (-1,)
+
+
+def test_nobody_waits_for_who_is_learning_it(fresh_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "LARGE", 1)
+    with open_ledger(fresh_database, busy_seconds=0.2) as ledger:
+        ledger.open_run("run", "goal")
+        ledger.store.read_models().create(Runs().model)
+        with psycopg.connect(fresh_database) as other:
+            other.execute(f"LOCK TABLE {TABLE} IN SHARE UPDATE EXCLUSIVE MODE".encode())
+            catch_up(ledger, Runs())
+            assert status(ledger)[0].state == "active"

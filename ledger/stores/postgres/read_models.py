@@ -95,6 +95,11 @@ class PostgresReadModels(PostgresBuilds):
 
         self._side.use(_explained(step, self._where))
 
+    def analyze(self, model: Model) -> None:
+        names = ", ".join(f'{self._within}"{table_name(model, table)}"' for table in model.tables)
+        # Tables of another owner are passed over, with no more than a warning.
+        self._side.use(lambda session: session.command(f"ANALYZE {names}".encode()))
+
     def rows(self, tenant: str, model: Model, table: str, keys: Iterable[Key]) -> dict[Key, Row]:
         wanted = list(keys)
         if not wanted:

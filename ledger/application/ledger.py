@@ -177,6 +177,7 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
         Raises:
             PositionConflict: the run does not stand at `expected`.
             GuardMoved: a source does not stand where `relies_on` says.
+            InvalidInput: a content is of no class that the ledger keeps.
             UndecodableRecord: the events make no run, e.g. do not begin with RunOpened.
         """
         found = Found[Contract | None](None) if expected == 0 else load_contract(self._edge, run_id(run))

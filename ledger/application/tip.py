@@ -11,6 +11,7 @@ from ledger.application.doubts import about, is_from, naming
 from ledger.application.drafts import Draft
 from ledger.application.edge import Edge
 from ledger.application.kind import Found, Kind, Seen
+from ledger.application.payloads import CLASSES
 from ledger.application.rows import chained, decoded
 from ledger.application.snapshots import Saving
 from ledger.application.statements import Context, Stated, Statement
@@ -21,6 +22,7 @@ from ledger.events import Event
 from ledger.record import Record, event_id
 from ledger.run.decision import Admitted, Refusal
 from ledger.stores.base import Appended, StoredRow
+from ledger.values.faults import no_such
 
 S = TypeVar("S")
 
@@ -60,9 +62,14 @@ class Tip(Generic[S]):
         """Append events that happened elsewhere, without deciding them, at the position last seen.
 
         Raises:
+            InvalidInput: a content is of no class that the ledger keeps.
             PositionConflict: somebody was first.
             GuardMoved: a source stream does not stand where the events rely on it.
         """
+        for blob in context.blobs:
+            if blob.kind not in CLASSES:
+                # No expiry could name it, and no other ledger would take it in.
+                raise invalid("blobs", f"{blob.kind!r:.50}: {no_such('class', blob.kind, CLASSES)}")
         imported = Statement()
         try:
             draft = self.draft(Admitted(tuple(events), guards), context, self.edge.now())

@@ -19,7 +19,7 @@ from ledger.application.expiring import expire, finish
 from ledger.application.export_format import End, Entry, Header, end_line, entry_line, header_line, line
 from ledger.application.exporting import export
 from ledger.application.importing_runs import Imported, import_runs
-from ledger.application.payloads import named_among
+from ledger.application.payloads import named_among, pack_content
 from ledger.application.verifying import verify
 from ledger.codec import encode
 from ledger.errors import ChainBroken, InvalidInput, LedgerError, NotForAgents, UndecodableRecord
@@ -168,6 +168,14 @@ def test_verify_rejects_what_has_no_place_beside_runs() -> None:
             report = verify(ledger)
             assert report.standing is Standing.ALTERED
             assert report.altered(Check.MEANING) >= 1
+
+
+def test_no_content_is_stored_of_a_class_that_no_other_ledger_takes_in() -> None:
+    with opened() as ledger:
+        (kept,) = pack_content(b"x", "mesage").blobs
+        with pytest.raises(InvalidInput, match="did you mean message"):
+            ledger.import_events("r", [OPENED], expected=0, blobs=[kept])
+        assert ledger.store.tail() == []
 
 
 # --- what is stored together --------------------------------------------------------------------------

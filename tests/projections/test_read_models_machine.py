@@ -25,7 +25,6 @@ from ledger import Actor, Ledger, Recovery
 from ledger import commands as c
 from ledger import events as e
 from ledger.application.edge import Edge
-from ledger.errors import InvalidInput
 from ledger.events import Event
 from ledger.stores.base import FullStore
 from ledger.stores.memory import MemoryStore
@@ -33,7 +32,8 @@ from ledger.stores.sqlite import SQLiteStore
 from ledger.values import Payload, Published, Rule
 from projections.base import Projection
 from projections.built_in import BUILT_IN
-from projections.errors import ProjectionStopped
+from projections.checking import check
+from projections.errors import NoPreviousBuild, ProjectionStopped
 from projections.rebuilding import drop, rebuild, serve_previous
 from projections.runner import Progress, Runner
 from projections.standing import forget, resume_projection
@@ -119,7 +119,7 @@ class Machine(RuleBasedStateMachine):
     def go_back(self, tenant: str, names: list[str]) -> None:
         def back(ledger: Ledger, some: list[Projection]) -> None:
             for one in some:
-                with suppress(InvalidInput):
+                with suppress(NoPreviousBuild):
                     serve_previous(ledger, one)
 
         self.going(tenant, names, back)
@@ -187,6 +187,13 @@ class Machine(RuleBasedStateMachine):
             self.catch_up(tenant, page, ALL, park=True)
         self.mend(tenant, page, ALL)
 
+    @rule(tenant=TENANTS, page=PAGES, names=NAMES)
+    def verify(self, tenant: str, page: int, names: list[str]) -> None:
+        """Find all as it has to be, wherever it stands."""
+        shown(self.store)
+        found = check(self.ledger(tenant), [BUILT_IN[name] for name in names], page=page)
+        assert {one.state for one in found} <= {"same", "new", "going"}, found
+
     def run(self, ledger: Ledger, some: list[Projection], **options: Any) -> None:
         Runner(ledger, some, **options).run(until_current=True)
 
@@ -194,7 +201,7 @@ class Machine(RuleBasedStateMachine):
         self,
         tenant: str,
         names: list[str],
-        work: Callable[[Ledger, list[Projection]], None],
+        work: Callable[[Ledger, list[Projection]], object],
         store: Any = None,
         *,
         whole: bool = False,

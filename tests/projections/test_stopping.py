@@ -16,7 +16,6 @@ from ledger.stores.read_models import Row
 from projections.base import Column, Projection, Table
 from projections.errors import ProjectionStopped
 from projections.runner import Runner
-from projections.runs import Runs
 from projections.standing import resume_projection, status
 from tests.projections.conftest import OpenLedger
 from tests.projections.samples import Counts, Fragile, Goals, Place, catch_up, fill, kept, naive, standing
@@ -177,7 +176,7 @@ def test_an_event_of_a_newer_program_stops_those_that_may_want_it(tmp_path: Path
         assert [row[0] for row in kept(ledger, Goals())["goals"]] == ["r", "s"]
 
 
-@pytest.mark.parametrize("projection", [Goals(), Counts(), Runs()])
+@pytest.mark.parametrize("projection", [Goals(), Counts()])
 def test_a_record_that_was_altered_stops_them_all(tmp_path: Path, projection: Projection) -> None:
     lived(tmp_path / "l.db")
     altered(tmp_path / "l.db", rename=False)

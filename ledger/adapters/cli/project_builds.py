@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ from ledger.adapters.cli.project_options import NamesArgument, NeededNames, Park
 if TYPE_CHECKING:
     from ledger.adapters.settings import Settings
     from ledger.application.ledger import Ledger
+    from ledger.stores.builds import Build
 
 HELP_REBUILD = """Make projections anew beside those that are read; all, or those that are named.
 
@@ -144,7 +145,7 @@ def serve(
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
         build = serve_previous(opened, wanted)
     if as_json:
-        screen.document({"projection": name, "version": build.version, "slot": build.slot})
+        screen.document({"projection": name, **_build(build)})
     else:
         screen.line(f"{name} is read from {build}")
 
@@ -167,19 +168,16 @@ def drop(
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
         dropped = [(one.name, build) for one in wanted for build in drop_builds(opened, one)]
     if as_json:
-        screen.document(
-            {
-                "dropped": [
-                    {"projection": name, "version": build.version, "slot": build.slot}
-                    for name, build in dropped
-                ]
-            }
-        )
+        screen.document({"dropped": [{"projection": name, **_build(build)} for name, build in dropped]})
         return
     for name, build in dropped:
         screen.line(f"dropped: {name} {build}")
     if not dropped:
         screen.line("there is nothing that is not read")
+
+
+def _build(build: Build) -> dict[str, Any]:
+    return {"version": build.version, "slot": build.slot, "name": str(build)}
 
 
 def _cores(opened: Ledger) -> int:

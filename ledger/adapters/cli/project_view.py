@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from ledger.stores.builds import Build
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -25,6 +27,7 @@ def facts(one: Standing) -> dict[str, Any]:
         "about": BUILT_IN[one.projection].about if one.projection in BUILT_IN else "",
         "version": one.version,
         "slot": one.slot,
+        "name": str(Build(one.version, one.slot)),
         "build": one.part,
         "state": one.state,
         "position": str(one.position),
@@ -105,8 +108,6 @@ def show(screen: Screen, found: list[Standing]) -> None:
 
 
 def _name(one: Standing) -> str:
-    from ledger.stores.builds import Build
-
     return f"{one.projection} {Build(one.version, one.slot)}"
 
 

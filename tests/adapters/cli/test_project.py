@@ -45,6 +45,7 @@ def test_it_catches_up_and_says_how_they_stand(ledger: Path) -> None:
         "about": Runs().about,
         "version": Runs.version,
         "slot": 0,
+        "name": f"v{Runs.version}",
         "build": "served",
         "state": "active",
         "position": "6",
@@ -81,9 +82,16 @@ def test_one_is_made_anew_and_one_goes_back_and_drops_it(ledger: Path) -> None:
     back = run("project", "serve", "runs", "--previous", "--ledger", ledger)
     assert back.out == f"runs is read from v{Runs.version}\n"
     again = run("project", "serve", "runs", "--previous", "--ledger", ledger, "--json")
-    assert again.document == {"projection": "runs", "version": Runs.version, "slot": 1}
+    assert again.document == {
+        "projection": "runs",
+        "version": Runs.version,
+        "slot": 1,
+        "name": f"v{Runs.version}b",
+    }
     dropped = run("project", "drop", "runs", "--ledger", ledger, "--json")
-    assert dropped.document == {"dropped": [{"projection": "runs", "version": Runs.version, "slot": 0}]}
+    assert dropped.document == {
+        "dropped": [{"projection": "runs", "version": Runs.version, "slot": 0, "name": f"v{Runs.version}"}]
+    }
     assert run("project", "drop", "runs", "--ledger", ledger).out == "there is nothing that is not read\n"
     gone = run("project", "serve", "runs", "--previous", "--ledger", ledger)
     assert (gone.code, gone.err) == (

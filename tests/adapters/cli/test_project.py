@@ -250,7 +250,16 @@ def test_what_is_ended_before_it_is_done_says_so(
     with open_ledger(ledger) as opened:
         models = opened.store.read_models()
         models.take("default", Timeline().model, holder="another", seconds=3600)
-        words = ["project", what[0], "timeline", "goals", *what[1:], "--ledger", ledger, "--json"]
+        words: list[str | Path] = [
+            "project",
+            what[0],
+            "timeline",
+            "goals",
+            *what[1:],
+            "--ledger",
+            ledger,
+            "--json",
+        ]
         with subprocess.Popen(
             [sys.executable, "-c", HEEDED, PROGRAM, *words],
             env=environment(),

@@ -13,6 +13,7 @@ from projections.standing import status
 from projections.timeline import Timeline
 from tests.projections.samples import catch_up, fill
 from tests.projections.test_rebuilding import interrupted
+from tests.stores.builder import shown
 
 
 class Newer(Timeline):
@@ -32,6 +33,7 @@ def test_answers_come_from_what_is_served_all_through_a_rebuild(ledger: Ledger) 
     interrupted(ledger, Timeline(), pages=2)
     assert answered(ledger) == 5
     ledger.run("run-1").revise_goal("later", reason="it changed", by="human:kim")
+    shown(ledger.store)
     # To ask brings what is served up to date, and not what is being made.
     assert answered(ledger, catch_up=True) == 6
     assert {one.part: one.state for one in status(ledger)} == {"served": "active", "next": "building"}

@@ -232,6 +232,7 @@ def test_runs_are_found_by_how_they_stand(ledger: Ledger, clock: SetClock) -> No
     assert [one.run for one in views.runs(ledger, owner="human:kim", thread="t-1").rows] == ["open"]
     assert not views.runs(ledger, unsettled=True).rows
     begin(ledger, "open", "mail")
+    shown(ledger.store)
     assert [one.run for one in views.runs(ledger, unsettled=True).rows] == ["open"]
 
 

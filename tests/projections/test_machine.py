@@ -25,13 +25,12 @@ from hypothesis.stateful import (
 
 from ledger import Actor, Ledger
 from ledger.application.edge import Edge
-from ledger.errors import InvalidInput
 from ledger.stores.base import FullStore
 from ledger.stores.memory import MemoryStore
 from ledger.stores.read_models import Model
 from ledger.stores.sqlite import SQLiteStore
 from projections.base import Projection
-from projections.errors import ProjectionStopped
+from projections.errors import NoPreviousBuild, ProjectionStopped
 from projections.rebuilding import drop, rebuild, serve_previous
 from projections.runner import Progress, Runner
 from projections.runs import Runs
@@ -182,7 +181,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(tenant=TENANTS, name=NAMES)
     def go_back(self, tenant: str, name: str) -> None:
-        with suppress(InvalidInput, ProjectionStopped):
+        with suppress(NoPreviousBuild, ProjectionStopped):
             serve_previous(self.ledger(tenant), self.projections[name])
 
     @rule(tenant=TENANTS, name=NAMES)

@@ -14,6 +14,7 @@ from ledger.errors import InvalidInput, RunNotFound, StoreUnavailable
 from ledger.record import Record
 from ledger.stores.builds import Parked
 from ledger.stores.read_models import Cell, Cursor, Look, Model, Tables
+from ledger.stores.wakeup import Wakeup
 from ledger.values.times import utc, write_time
 from projections.base import Projection
 from projections.built_in import BUILT_IN
@@ -25,6 +26,10 @@ from projections.questions.base import Answer, Asked, Question
 from projections.questions.catalogue import question_named
 from projections.runner import Progress, Runner
 from projections.serving import find_cursor, find_served, slot_of
+
+_SHOWN_SECONDS = 2.0
+"""How long what is stored and not shown yet is waited for."""
+_POLL_SECONDS = 0.02
 
 
 def ask(
@@ -49,8 +54,9 @@ def ask(
         as_of: what the ledger said at a global position, or at a time (inclusive); None: what it says now.
         now: the time that what only time changes is judged by; None: `as_of` where that is a time, else the
             ledger's clock.
-        catch_up: run the projections it needs first, unless others do, until all that is shown now is
-            handled; False: answer from what is handled, as of that place.
+        catch_up: run the projections it needs first, unless others do, until all that is stored now is
+            handled (but for what is not shown within two seconds, since somebody keeps a transaction open);
+            False: answer from what is handled, as of that place.
         progress: told how far they are meanwhile.
         given: the question's parameters by name; times as datetime.
 
@@ -64,7 +70,8 @@ def ask(
     """
     asked = question_named(question) if isinstance(question, str) else question
     edge = edge_of(ledger)
-    moment = _moment(edge, as_of, now)
+    end = _shown(edge) if catch_up else edge.store.end()
+    moment = _moment(edge, end, as_of, now)
     values = values_of(asked, given, moment.clock)
     check_period(values)
     needed = [BUILT_IN[name] for name in asked.uses]
@@ -159,9 +166,20 @@ class _Reads:
             yield record
 
 
-def _moment(edge: Edge, as_of: int | datetime | None, now: datetime | None) -> _Moment:
-    """Check which moment is asked about: it must have come."""
-    target, clock, until = edge.store.end(), edge.now(), None
+def _shown(edge: Edge) -> int:
+    """Return up to where records are shown, once what is stored now is among them or was waited for.
+
+    Who has just written something expects to be answered with it, and whoever wrote at the same time is done
+    in a moment. Where somebody keeps a transaction open for longer, the answer says as of when it is.
+    """
+    stored = edge.store.end(newest=True)
+    Wakeup(_POLL_SECONDS).wait(lambda: edge.store.end() >= stored, _SHOWN_SECONDS)
+    return edge.store.end()
+
+
+def _moment(edge: Edge, target: int, as_of: int | datetime | None, now: datetime | None) -> _Moment:
+    """Check which moment is asked about: it must have come. `target` is where the ledger ends."""
+    clock, until = edge.now(), None
     wrong = None
     if isinstance(as_of, datetime):
         until = utc(as_of)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ledger import Ledger
+from ledger.stores.base import FullStore
 from projections.asking import ask
 from projections.timeline import Timeline
 from tests.projections.conftest import OpenLedger
@@ -92,3 +94,29 @@ def test_a_projection_that_stands_at_a_record_is_tried_again(
     assert standing(ledger, Timeline()).state == "stopped"
     assert ask(ledger, "writers", run="run-1", as_of=0).rows == []
     assert standing(ledger, Timeline()).state == "active"
+
+
+class Late:
+    """A store that shows what is stored only after it was asked for it some times."""
+
+    def __init__(self, store: FullStore, times: int) -> None:
+        self._store = store
+        self.left = times
+
+    def end(self, *, newest: bool = False) -> int:
+        if newest or self.left == 0:
+            return self._store.end(newest=newest)
+        self.left -= 1
+        return 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def test_who_has_just_written_is_answered_with_it(open_on: OpenLedger, store: FullStore) -> None:
+    """Whoever writes at the same time may keep it from being shown for a moment."""
+    late: Any = Late(shown(store), times=5)
+    ledger = open_on(store=late)
+    ledger.open_run("r", "goal")
+    assert [row[0] for row in ask(ledger, "timeline", run="r").rows] == [1]
+    assert late.left == 0

@@ -251,9 +251,9 @@ def test_on_memory() -> None:
 
 @pytest.mark.slow
 def test_on_sqlite() -> None:
-    run_state_machine_as_test(OnSQLite, settings=settings(max_examples=20, stateful_step_count=25))
+    run_state_machine_as_test(OnSQLite, settings=settings(max_examples=10, stateful_step_count=25))
 
 
 @pytest.mark.slow
 def test_on_postgres() -> None:
-    run_state_machine_as_test(OnPostgres, settings=settings(max_examples=6, stateful_step_count=20))
+    run_state_machine_as_test(OnPostgres, settings=settings(max_examples=3, stateful_step_count=20))

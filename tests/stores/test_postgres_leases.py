@@ -304,7 +304,7 @@ def test_a_writer_of_one_tenant_neither_sees_nor_touches_the_leases_of_another(p
 
 def test_a_ledger_from_before_leases_gets_them_and_its_writers_the_right_to_them(place: Secured) -> None:
     older = (
-        "DROP TABLE {s}.leases, {s}.projections",
+        "DROP TABLE {s}.leases, {s}.projections, {s}.served, {s}.parked",
         "DELETE FROM {s}.ledger_migrations WHERE version >= 3",
     )
     with psycopg.connect(place.url, autocommit=True) as connection:

@@ -142,7 +142,7 @@ def run(
 
     from ledger.adapters.cli.catching_up import bar
     from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.project_view import facts, is_bad_news, show
+    from ledger.adapters.cli.project_view import is_bad_news, tell
     from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
     from projections.errors import ProjectionStopped
@@ -160,10 +160,7 @@ def run(
             done = runner.run(until_current=until_current, stop=stop, progress=progress)
         chosen = {(one.model.projection, one.model.version) for one in wanted}
         found = [one for one in standings(opened, wanted) if (one.projection, one.version) in chosen]
-    if as_json:
-        screen.document({"projections": list(map(facts, found))})
-    else:
-        show(screen, found)
+    tell(screen, found)
     end(screen, done=done or not until_current, bad=is_bad_news(found))
 
 
@@ -175,7 +172,7 @@ def status(
 ) -> None:
     """Show how projections stand."""
     from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.project_view import facts, is_bad_news, show
+    from ledger.adapters.cli.project_view import is_bad_news, tell
     from ledger.adapters.cli.screen import Screen
     from ledger.application.ledger import edge_of
     from projections.built_in import BUILT_IN
@@ -187,10 +184,7 @@ def status(
         of_tenant = edge_of(opened).tenant
     if not as_json and not any(one.events or one.lag_events for one in found):
         screen.note(f"the tenant {of_tenant!r} has recorded nothing")
-    if as_json:
-        screen.document({"projections": list(map(facts, found))})
-    else:
-        show(screen, found)
+    tell(screen, found)
     if is_bad_news(found):
         raise typer.Exit(Exit.BAD_NEWS)
 

@@ -89,7 +89,7 @@ def rebuild(
 
     from ledger.adapters.cli.catching_up import bar
     from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.project_view import facts, is_bad_news, show
+    from ledger.adapters.cli.project_view import is_bad_news, tell
     from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
     from projections.errors import ProjectionStopped
@@ -117,10 +117,7 @@ def rebuild(
             )
         chosen = {one.name for one in wanted}
         found = [one for one in standings(opened, wanted) if one.projection in chosen]
-    if as_json:
-        screen.document({"projections": list(map(facts, found))})
-    else:
-        show(screen, found)
+    tell(screen, found)
     end(screen, done=done, bad=is_bad_news(found))
 
 

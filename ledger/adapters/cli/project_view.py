@@ -70,6 +70,14 @@ def is_bad_news(found: Iterable[Standing]) -> bool:
     )
 
 
+def tell(screen: Screen, found: list[Standing]) -> None:
+    """Tell how projections stand, as a table or as one document."""
+    if screen.as_json:
+        screen.document({"projections": list(map(facts, found))})
+    else:
+        show(screen, found)
+
+
 def show(screen: Screen, found: list[Standing]) -> None:
     """Show how builds stand, and say what is to be done about those that do not go on."""
     from ledger.adapters.cli.screen import Column

@@ -88,6 +88,8 @@ class OpenRun(Command):
     labels: Labels | None = None
     limits: Limits | None = None
     owner: Party | None = None
+    require_authority: Flag = False
+    """Each act needs a grant in force, also before the first one is given."""
     rests_on: tuple[Ref, ...] = ()
     runtime: Runtime | None = None
     thread: Id | None = None
@@ -399,8 +401,30 @@ class RenewAuthority(Command):
     session: Id | None = None
 
 
+class NarrowAuthority(Command):
+    """Put another grant that allows less in the place of one: in one append, so that no act falls between."""
+
+    name = "authority.narrow"
+    remedy = True
+    not_for_agents = ALWAYS
+
+    as_id: Id
+    """Id of the grant that takes its place."""
+    budget: Amounts | None = None
+    """What may be spent from now on; None: what is left. Units that are not named are not to be spent."""
+    by: Party
+    expires_at: Instant | None = None
+    """None: as before."""
+    id: Id
+    reason: Text
+    scopes: tuple[Id, ...] = ()
+    """Empty: as before."""
+    session: Id | None = None
+    """None: as before."""
+
+
 class RevokeAuthority(Command):
-    """End a grant before its time."""
+    """End a grant before its time, with all that was passed on of it to other runs."""
 
     name = "authority.revoke"
     remedy = True
@@ -449,16 +473,21 @@ class InvalidateObservation(Command):
 
 
 class RequestApproval(Command):
-    """Ask a person about an act."""
+    """Ask a person anew about an act that waits or was begun, under what holds now.
+
+    It leads out where a request has lapsed, or where terms, plan, tool or runtime changed after it. An act is
+    first asked about by claiming it.
+    """
 
     name = "approval.request"
+    remedy = True
 
     expires_at: Instant | None = None
-    id: Id
+    """Until when the answer may be given and used; None: without end."""
     key: Sha256
+    """Of the act."""
     question: Text | None = None
-    runtime_digest: Sha256 | None = None
-    tool_schema: Sha256 | None = None
+    """None: as it was asked before."""
 
 
 class AnswerApproval(Command):
@@ -470,9 +499,17 @@ class AnswerApproval(Command):
 
     answer: Literal["approved", "denied"]
     by: Party
+    """The person who decided: `human:NAME`."""
     id: Id
     occurred_at: Instant | None = None
     reason: Text | None = None
+
+    @model_validator(mode="after")
+    def _by_a_person(self) -> AnswerApproval:
+        # What names an agent is well formed, and refused to agents like all that is not for them.
+        if not self.by.startswith(("human:", "agent:")):
+            raise ValueError(f"by {self.by!r}: a person answers, human:NAME")
+        return self
 
 
 # --- effect ------------------------------------------------------------------------------------
@@ -483,13 +520,19 @@ class ClaimEffect(Command):
 
     name = "effect.claim"
 
-    approval: Id | None = None
+    approval_seconds: AtLeastOne | None = None
+    """How long a request for approval, and the answer to it, are good for; None: without end."""
     args: CanonicalJson
+    args_in_full: CanonicalJson | None = None
+    """The arguments with those that were left out because the tool declares them by default; None: none
+    were."""
     dedupes_for: Seconds | None = None
     given: Id | None = None
     """The caller's own name for the act; None: its key is computed from stable inputs."""
     lease_seconds: AtLeastOne = 30
     max_attempts: AtLeastOne = 1
+    needs_approval: Flag = False
+    """Its tool is declared so: a person must approve it, whatever the constraints say."""
     occurrence: Id | None = None
     probed: Flag = False
     """Its tool has a probe, so that the outside can be asked what became of it."""
@@ -722,6 +765,7 @@ COMMAND_CLASSES: tuple[type[Command], ...] = (
     TransferObligation,
     GrantAuthority,
     RenewAuthority,
+    NarrowAuthority,
     RevokeAuthority,
     RecordObservation,
     InvalidateObservation,

@@ -4,8 +4,9 @@
     ├── InvalidInput (ValueError)      mend the input; `path` says where
     ├── NotFound (LookupError)         RunNotFound · EffectNotFound · ApprovalNotFound · HasExpired
     ├── Refused                        a rule said no; the run is as it was
-    │   ├── ConstraintViolated · AuthorityExceeded · ApprovalRequired · ContractChanged
-    │   ├── OffPlan · SecretFound · PossibleRepeat · KeyConflict · NotOpen · IdInUse · StillOpen
+    │   ├── ConstraintViolated · AuthorityExceeded · ApprovalRequired · ApprovalDenied
+    │   ├── NotByRequester · ContractChanged · OffPlan · SecretFound · PossibleRepeat · KeyConflict
+    │   ├── NotOpen · IdInUse · StillOpen
     │   └── RunExists · RunIsHeld · RunIsClosed · EffectsDisabled · NotForAgents · NotSupported
     ├── Conflict                       someone was first: read again and decide again
     │   └── PositionConflict · GuardMoved · ActKnown
@@ -83,7 +84,7 @@ class EffectNotFound(NotFound):
 
 
 class ApprovalNotFound(NotFound):
-    """No approval with this id was requested."""
+    """No act waits for this approval: it was never asked for, its act is done, or it was asked for anew."""
 
     code = "approval_not_found"
     id: str
@@ -133,9 +134,23 @@ class AuthorityExceeded(Refused):
 
 
 class ApprovalRequired(Refused):
-    """The act waits for a person; come back with the same call once it was answered."""
+    """The act waits for a person; come back with the same call once approval `id` was answered."""
 
     code = "approval_required"
+    id: str
+    key: str
+
+
+class ApprovalDenied(Refused):
+    """A person said no to the act; do something else, or change what it was asked under."""
+
+    code = "approval_denied"
+
+
+class NotByRequester(Refused):
+    """Who asked for an approval cannot answer it; let somebody else."""
+
+    code = "not_by_requester"
 
 
 class ContractChanged(Refused):
@@ -433,6 +448,8 @@ RULES: dict[str, type[Refused]] = {
         ConstraintViolated,
         AuthorityExceeded,
         ApprovalRequired,
+        ApprovalDenied,
+        NotByRequester,
         ContractChanged,
         OffPlan,
         SecretFound,

@@ -81,12 +81,15 @@ class RunOpened(Event):
     """A run began. Always position 1."""
 
     name = "run.opened"
+    version = 2
 
     goal: Text
     labels: Labels | None = None
     limits: Limits | None = None
     owner: Party | None = None
     parent: Parent | None = None
+    require_authority: Flag = False
+    """Each act needs a grant in force, also before the first one is given."""
     rests_on: tuple[Ref, ...] = ()
     """What the goal rests on."""
     runtime: Runtime | None = None
@@ -250,6 +253,7 @@ class ConstraintAccepted(Event):
     """The run accepted a constraint: who asserted it, from where, who accepted it."""
 
     name = "constraint.accepted"
+    version = 2
 
     accepted_by: Party
     asserted_at: Instant | None = None
@@ -525,12 +529,17 @@ class EffectIntended(Event):
     """The run is about to act on the outside. Each attempt has one."""
 
     name = "effect.intended"
+    version = 2
     binds_terms = True
     keyed_by = ("effect", "key")
 
     act: Sha256
     approval: Id | None = None
+    """The approval that covers it; None: none does, or it waits for one."""
     args: CanonicalJson
+    args_in_full: CanonicalJson | None = None
+    """The arguments with those that were left out because the tool declares them by default; None: none
+    were, or that is not known. Rules were held against these."""
     authority: tuple[Id, ...] = ()
     """Grants it draws on; empty: none was needed and none given."""
     dedupes_for: Seconds | None = None
@@ -760,6 +769,7 @@ class SourceRevised(Event):
     """The source published a new revision; what it does not name stays as it was."""
 
     name = "source.revised"
+    version = 2
 
     added: tuple[Published, ...] = ()
     by: Party | None = None

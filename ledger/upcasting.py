@@ -16,13 +16,198 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from pydantic_core import SchemaValidator, core_schema
 
 from ledger.canonical import invalid
-from ledger.events import EVENT_CLASSES, EVENTS, Event, ObservationRecorded
-from ledger.values import Amounts, Flag, Id, Instant, Payload, Ref, Runtime, Seconds, Sha256
+from ledger.events import (
+    EVENT_CLASSES,
+    EVENTS,
+    ConstraintAccepted,
+    EffectIntended,
+    Event,
+    ObservationRecorded,
+    Parent,
+    RunOpened,
+    SourceRevised,
+)
+from ledger.values import (
+    Amounts,
+    AtLeastOne,
+    CanonicalJson,
+    Change,
+    Count,
+    Counts,
+    Flag,
+    Id,
+    Instant,
+    Labels,
+    Limits,
+    Party,
+    Payload,
+    Position,
+    Predicate,
+    Published,
+    Recovery,
+    Ref,
+    Rule,
+    Runtime,
+    Seconds,
+    Sha256,
+    Source,
+    Text,
+    Value,
+)
+
+# --- parts of events, as they were ---------------------------------------------------------------
+
+
+class RuleV1(Value):
+    """As it was before a rule could say of which arguments it speaks."""
+
+    allow: tuple[Id, ...] | None = None
+    deny: tuple[Id, ...] = ()
+    needs_approval: Flag = False
+    require: tuple[Predicate, ...] = ()
+    resources: tuple[Id, ...] | None = None
+    tenants: tuple[Id, ...] | None = None
+    tools: tuple[Id, ...] = ()
+
+
+class PublishedV1(Value):
+    """As it was with such a rule."""
+
+    id: Id
+    rule: RuleV1 | None = None
+    text: Text
+
+
+class Part(NamedTuple):
+    """A part of events in an old shape, what it is read as, and what that has in addition."""
+
+    old: type[Value]
+    new: type[Value]
+    added: Mapping[str, Any]
+
+
+PARTS: tuple[Part, ...] = (Part(RuleV1, Rule, {"when": ()}), Part(PublishedV1, Published, {}))
+"""All parts that have changed. A part, like a step, only adds fields, each with one value."""
+
+_UP = {part.old: part for part in PARTS}
+_DOWN = {part.new: part for part in PARTS}
+
+
+def _parts_up(value: Any) -> Any:
+    """Read the parts in a value as they are now."""
+    if isinstance(value, tuple):
+        return tuple(map(_parts_up, value))
+    part = _UP.get(type(value))
+    if part is None:
+        return value
+    fields = {name: part.added.get(name) for name in part.new.model_fields}
+    fields.update((name, _parts_up(inner)) for name, inner in value.__dict__.items())
+    return part.new.unchecked(fields)
+
+
+def _parts_down(value: Any, path: str) -> Any:
+    """Write the parts in a value as they were.
+
+    Raises:
+        InvalidInput: one holds what the old shape cannot say.
+    """
+    if isinstance(value, tuple):
+        return tuple(_parts_down(inner, path) for inner in value)
+    part = _DOWN.get(type(value))
+    if part is None:
+        return value
+    fields = dict(value.__dict__)
+    for name, stated in part.added.items():
+        if fields.pop(name) != stated:
+            raise invalid(f"{path}.{name}", "the version that is asked for has no such field")
+    return part.old.unchecked({name: _parts_down(inner, f"{path}.{name}") for name, inner in fields.items()})
+
+
+# --- events, as they were ------------------------------------------------------------------------
+
+
+class RunOpenedV1(Event):
+    """As it was before a run could need a grant from the beginning."""
+
+    name = "run.opened"
+
+    goal: Text
+    labels: Labels | None = None
+    limits: Limits | None = None
+    owner: Party | None = None
+    parent: Parent | None = None
+    rests_on: tuple[Ref, ...] = ()
+    runtime: Runtime | None = None
+    thread: Id | None = None
+
+
+class ConstraintAcceptedV1(Event):
+    """As it was before a rule could say of which arguments it speaks."""
+
+    name = "constraint.accepted"
+
+    accepted_by: Party
+    asserted_at: Instant | None = None
+    asserted_by: Party
+    change: Change | None = None
+    id: Id
+    published: Flag | None = None
+    rule: RuleV1 | None = None
+    source: Source | None = None
+    source_position: Count | None = None
+    supersedes: Position | None = None
+    text: Text
+    valid_from: Instant | None = None
+    valid_until: Instant | None = None
+
+
+class SourceRevisedV1(Event):
+    """As it was before a rule could say of which arguments it speaks."""
+
+    name = "source.revised"
+
+    added: tuple[PublishedV1, ...] = ()
+    by: Party | None = None
+    reason: Text | None = None
+    revision: Id
+    reworded: tuple[PublishedV1, ...] = ()
+    withdrawn: tuple[Id, ...] = ()
+
+
+class EffectIntendedV1(Event):
+    """As it was before arguments were recorded in full."""
+
+    name = "effect.intended"
+    binds_terms = True
+    keyed_by = ("effect", "key")
+
+    act: Sha256
+    approval: Id | None = None
+    args: CanonicalJson
+    authority: tuple[Id, ...] = ()
+    dedupes_for: Seconds | None = None
+    given: Id | None = None
+    key: Sha256
+    key_scheme: Literal["given", "v1"]
+    max_attempts: AtLeastOne = 1
+    occurrence: Id | None = None
+    recovery: Recovery
+    repeat_reason: Text | None = None
+    reserved: Amounts | None = None
+    resource: Id | None = None
+    rests_on: tuple[Ref, ...] = ()
+    settle_seconds: Seconds | None = None
+    source_positions: Counts | None = None
+    step: Id | None = None
+    tool: Id
+    tool_schema: Sha256 | None = None
+    undone_by: Sha256 | None = None
+    witnessed: Flag = True
 
 
 class ObservationRecordedV1(Event):
@@ -74,7 +259,15 @@ class Upcast:
         """Read an event of the old shape as the new class."""
         fields = self._lacking.copy()
         fields.update(event.__dict__)
+        for name in self._with_parts:
+            fields[name] = _parts_up(fields[name])
         return self.new.unchecked(fields)
+
+    @cached_property
+    def _with_parts(self) -> tuple[str, ...]:
+        """Fields that hold parts which have changed: their types are others in the two shapes."""
+        old, new = self.old.model_fields, self.new.model_fields
+        return tuple(name for name in old if old[name].annotation != new[name].annotation)
 
     @cached_property
     def _lacking(self) -> dict[str, Any]:
@@ -91,10 +284,18 @@ class Upcast:
         for name, value in self.added.items():
             if fields.pop(name) != value:
                 raise invalid(f"data.{name}", f"{self.old.name} version {self.old.version} has no such field")
+        for name in self._with_parts:
+            fields[name] = _parts_down(fields[name], f"data.{name}")
         return self.old.unchecked(fields)
 
 
-UPCASTS: tuple[Upcast, ...] = (Upcast(ObservationRecordedV1, ObservationRecorded, {"args": None}),)
+UPCASTS: tuple[Upcast, ...] = (
+    Upcast(RunOpenedV1, RunOpened, {"require_authority": False}),
+    Upcast(ConstraintAcceptedV1, ConstraintAccepted, {}),
+    Upcast(EffectIntendedV1, EffectIntended, {"args_in_full": None}),
+    Upcast(ObservationRecordedV1, ObservationRecorded, {"args": None}),
+    Upcast(SourceRevisedV1, SourceRevised, {}),
+)
 """All steps, each from a shape that was written before straight to the current class."""
 
 READERS: dict[tuple[str, int], type[Event] | Upcast] = {

@@ -26,6 +26,7 @@ from ledger.gateway import protocol as p
 from ledger.gateway.tools import Tool
 from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
+from ledger.run.permission import Permission
 from ledger.run.sources import SourceState
 
 
@@ -112,6 +113,10 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
 
     def _perform(self, one: Doing) -> Coroutine[Any, Any, Any]:
         return perform(self._driver(one), one)
+
+    async def _weigh(self, one: Doing) -> Permission:
+        found: Permission = await self._turns.weigh(*one.claiming())
+        return await self._around.hands.read(partial(one.permitted, found, self._seen()))
 
     def _driver(self, one: Doing) -> Driver:
         return Driver(one, self._turns, self._around)

@@ -241,6 +241,20 @@ class AsyncLedger(AsyncLives, Registered):
         await run.settle(key, happened=happened, **said)
         return await self.effect(key)
 
+    async def approve(
+        self, id: str, *, by: str, reason: str | None = None, actor: Actor | None = None
+    ) -> Stated:
+        """Report that a person approved an act that waits; as `Ledger.approve`."""
+        run = await self.run(await self._read(partial(self._ledger.asked_in, id)), actor=actor)
+        return await run.approve(id, by=by, reason=reason)
+
+    async def deny(
+        self, id: str, *, by: str, reason: str | None = None, actor: Actor | None = None
+    ) -> Stated:
+        """Report that a person denied an act that waits; as `Ledger.deny`."""
+        run = await self.run(await self._read(partial(self._ledger.asked_in, id)), actor=actor)
+        return await run.deny(id, by=by, reason=reason)
+
     async def answering_for(self, known: EffectHistory) -> str:
         """Return the run that answers for an effect; as `Ledger.answering_for`."""
         return await self._read(partial(self._ledger.answering_for, known))

@@ -140,6 +140,10 @@ class Driver:
         if isinstance(step, p.See):
             contract = known(doing.run, await self._turns.look())
             return await self._hands.read(partial(doing.see, contract))
+        if isinstance(step, p.MayLook):
+            if doing.is_ruled is None:
+                doing.note_rules(known(doing.run, await self._turns.look()))
+            return await self._turns.hear(*doing.claiming(), self._stops) if doing.is_ruled else None
         if isinstance(step, p.Again):
             return doing.again(step.result)
         if isinstance(step, p.Read):

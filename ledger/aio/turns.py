@@ -72,6 +72,13 @@ class AsyncTurns(Generic[S]):
         hash(caller)
         return Statement(command, context, expected, again, caller)
 
+    async def weigh(self, command: Command, context: Context) -> Any:
+        """Say what a command would be told now; as `Turns.weigh`."""
+        statement = self._statement(command, context, None, None)
+        statement.weighs = True
+        await self._said(statement)
+        return statement.weighed
+
     async def look(self) -> S:
         """Read and fold what was appended since; return the state."""
         self._hands.loop.check()

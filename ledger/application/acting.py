@@ -34,9 +34,11 @@ from ledger.gateway.plain import bound, hides, own, references, told
 from ledger.run.contract import Contract
 from ledger.run.decide import barred
 from ledger.run.history import EffectHistory
+from ledger.run.permission import Objection, Permission
+from ledger.run.rules import names_tool
 from ledger.secrets import without_values
 from ledger.stores.base import Blob
-from ledger.values import Payload, bind_secrets, untag_secrets
+from ledger.values import Payload, Recovery, bind_secrets, untag_secrets
 from ledger.values.secrets import Lookup
 
 log = logging.getLogger("ledger")
@@ -61,6 +63,8 @@ class Doing:
     heard_late: bool = False
     """The last claim was, or may have been, stored by an earlier call, which did not hear of it."""
     attempt: p.Attempt | None = None
+    is_ruled: bool | None = None
+    """A rule names the tool, as the contract was last seen; None: nobody has looked."""
     beat: Beat | None = None
     resolved: set[str] = field(default_factory=set, repr=False)
     """What references to secrets came to: it is replaced in all that is told of the act."""
@@ -159,12 +163,34 @@ class Doing:
             Superseded, RunIsClosed, RunIsHeld: there is none, and the outside must not be asked now.
         """
         self.seen_at = self.workshop.edge.now()
+        self.note_rules(contract)
         edge, act = self.workshop.edge, self.act
         seen = fresh(edge, contract, act.key, act.tool.fresh_for, self.seen_at)
         refusal = None if seen is not None else barred(contract, self.context.incarnation)
         if refusal is not None:
             raise refusal_error(refusal)
         return seen
+
+    def permitted(self, found: Permission, contract: Contract) -> Permission:
+        """Say of a look whether what was seen is fresh: then nothing is asked outside."""
+        if self.act.tool.recovery is not Recovery.READ_ONLY:
+            return found
+        edge, act = self.workshop.edge, self.act
+        found = found._replace(key=act.key)
+        if fresh(edge, contract, act.key, act.tool.fresh_for, edge.now()) is not None:
+            return found._replace(allowed=False, done=True, objections=())
+        if not self.act.is_fork:
+            return found
+        reason = f"a fork performs nothing, and no answer of {act.tool.name!r} is recorded and fresh"
+        missing = Objection("effects_disabled", reason, None, {"tool": act.tool.name})
+        return found._replace(allowed=False, objections=(*found.objections, missing))
+
+    def note_rules(self, contract: Contract) -> None:
+        """Note whether a rule names the tool: then it is decided whether the outside may be looked at."""
+        name = self.act.tool.name
+        self.is_ruled = any(
+            one.rule is not None and names_tool(one.rule, name) for one in contract.constraints
+        )
 
     def read(self, payload: Payload) -> Any:
         """Read what was recorded, as the type that the tool says it returns.

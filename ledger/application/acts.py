@@ -61,6 +61,10 @@ class RunActs(RunSayings[R]):
     def _perform(self, one: Doing) -> Any:
         """Drive an act."""
 
+    @abstractmethod
+    def _weigh(self, one: Doing) -> Any:
+        """Find out what would be told of an act."""
+
     def perform(
         self,
         tool: Tool | str | Function,
@@ -91,13 +95,36 @@ class RunActs(RunSayings[R]):
             EffectInFlight: another worker is executing it.
             PossibleRepeat: the same act was done under another step.
             KeyConflict: `key` was used for other arguments.
-            OffPlan, AuthorityExceeded, ContractChanged, SecretFound, EffectsDisabled: refused, and recorded.
+            OffPlan, AuthorityExceeded, ConstraintViolated, ContractChanged, SecretFound, EffectsDisabled,
+                ApprovalDenied: refused, and recorded.
+            ApprovalRequired: a person has to approve it, and is asked by `id`; call again once that is
+                answered, from any process.
             LeaseLost: the lease ended before the call was made, and nothing was sent; or it ended during the
                 call, and what this attempt did contradicts what is recorded since: it has the `result`.
             ResultNotKept: it was done before, and what it returned was no JSON.
             InvalidInput: arguments do not fit, or options contradict each other; `path` names them.
         """
         return self._perform(self._doing(tool, args, function, options, once=False))
+
+    def may(
+        self,
+        tool: Tool | str | Function,
+        args: Mapping[str, Any] | None = None,
+        function: Function | None = None,
+        **options: Unpack[Options],
+    ) -> Any:
+        """Say what `perform` would be told now, and why, without doing or recording anything.
+
+        It takes what `perform` takes.
+
+        Returns:
+            A `Permission`: true where the call would begin the act, or return what was recorded of it; all
+            objections otherwise, the one that would be raised first.
+
+        Raises:
+            InvalidInput: arguments do not fit, or options contradict each other; `path` names them.
+        """
+        return self._weigh(self._doing(tool, args, function, options, once=False))
 
     def record_message(self, id: str, role: str, content: Any, *, tokens: int | None = None) -> R:
         """Add a message to the history. `content` is any JSON value; it is kept as a blob.

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Unpack, overload
 
 from ledger.application.edge import Edge
-from ledger.application.looking import known_effect
+from ledger.application.looking import effect_of, known_effect, runs_of
 from ledger.application.performing import refuse_async
 from ledger.application.runs import Run
 from ledger.application.settling import (
@@ -20,8 +20,11 @@ from ledger.application.settling import (
     unsettled,
 )
 from ledger.application.shared import Shared
+from ledger.application.statements import Stated
+from ledger.errors import ApprovalNotFound
 from ledger.gateway.tools import Declared, Function, Tool, declare
-from ledger.run.contract import Contract
+from ledger.run.approvals import key_of
+from ledger.run.contract import Contract, by_id
 from ledger.run.history import EffectHistory
 from ledger.values import Actor
 
@@ -172,6 +175,44 @@ class Effects(Registered, ABC):
         said = {"evidence": evidence, "by": by, "result": result, "external_ref": external_ref}
         self.run(self.answering_for(known), actor=actor).settle(key, happened=happened, **said)
         return known_effect(self._edge, key)
+
+    def approve(self, id: str, *, by: str, reason: str | None = None, actor: Actor | None = None) -> Stated:
+        """Report that a person approved an act that waits, in the run that asked; not for agents.
+
+        Whoever performs the act then calls again, in whatever process: nothing waits in memory.
+
+        Args:
+            id: of the request, as `ApprovalRequired` tells it.
+            by: the person who decided, `human:NAME`; not who asked.
+            reason: why.
+            actor: who writes.
+
+        Raises:
+            ApprovalNotFound: nothing waits for it.
+            NotOpen: it was denied before, or the time for it is over.
+            NotByRequester: `by`, or `actor`, is who asked.
+            RunIsClosed: the run has ended.
+        """
+        return self.run(self.asked_in(id), actor=actor).approve(id, by=by, reason=reason)
+
+    def deny(self, id: str, *, by: str, reason: str | None = None, actor: Actor | None = None) -> Stated:
+        """Report that a person denied an act that waits; as `approve`. A denial is never too late."""
+        return self.run(self.asked_in(id), actor=actor).deny(id, by=by, reason=reason)
+
+    def asked_in(self, approval: str) -> str:
+        """Return the run that asked for an approval; of one that waits no more that of its act.
+
+        Raises:
+            ApprovalNotFound: no act was ever intended that it could be about.
+        """
+        key = key_of(approval) if isinstance(approval, str) else None
+        known = None if key is None else effect_of(self._edge, key)
+        if known is None:
+            raise ApprovalNotFound(f"no approval {approval!r:.100} was asked for", id=approval)
+        for run in runs_of(self._edge, known.key):
+            if by_id(self.contract(run).approvals, approval) is not None:
+                return run
+        return self.answering_for(known)
 
     def answering_for(self, known: EffectHistory) -> str:
         """Return the run that answers for an effect: of its last attempt, or the last successor of that."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ledger.application.edge import Edge
 from ledger.application.statements import Asking
 from ledger.commands import Command
+from ledger.events import Event
 from ledger.record import ZERO_HASH, Record, TermsMark
-from ledger.run.decision import Decision, Given, Judgement, Looked
+from ledger.run.decision import Decision, Given, Judgement, Looked, Refusal
 from ledger.stores.base import SnapshotRow
 
 S = TypeVar("S")
@@ -76,6 +77,12 @@ class Kind(Generic[S]):
     """Read what the store holds of the effect a command speaks of."""
     beside: Callable[[Edge, S, Command], Beside[S] | None] = lambda edge, state, command: None
     """Read the other streams that a command speaks of; None where it speaks of none."""
+    told: Callable[[S, Command, Sequence[Record]], Refusal | None] = lambda state, command, records: None
+    """Say what to tell who asked where what was recorded is not what they asked for, from the state then."""
+    telling: tuple[type[Event], ...] = ()
+    """Events of which that has to be asked."""
+    weigh: Callable[[S, Command, Given], Any] | None = None
+    """Say what a command would be told now."""
     judge: Callable[[Edge, S, Given, Asking], Judgement] | None = None
     """Ask the gate, for a command that was given an `Asking`."""
     snapshot: Callable[[S], SnapshotRow] | None = None

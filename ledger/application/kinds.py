@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -29,13 +29,14 @@ from ledger.commands import (
     ResumeRun,
 )
 from ledger.gate import Judgement, Question, judge
-from ledger.record import ZERO_HASH, short_digest
+from ledger.record import ZERO_HASH, Record, short_digest
 from ledger.run import assumptions, observations
 from ledger.run.claims import sources_of
 from ledger.run.contract import Contract, by_id
-from ledger.run.decide import decide
-from ledger.run.decision import Given
+from ledger.run.decide import TELLING, decide, told
+from ledger.run.decision import Given, Refusal
 from ledger.run.looking import is_wanted
+from ledger.run.permission import Permission, permission
 from ledger.run.saving import restore, save
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
 from ledger.run.state import FOLD, evolve, replay
@@ -168,6 +169,17 @@ def _run_judge(edge: Edge, contract: Contract | None, given: Given, asking: Aski
     return asking.judged
 
 
+def _run_told(contract: Contract | None, command: Command, records: Sequence[Record]) -> Refusal | None:
+    assert contract is not None
+    return told(contract, command, records)
+
+
+def _run_weigh(contract: Contract | None, command: Command, given: Given) -> Permission:
+    assert contract is not None
+    assert isinstance(command, ClaimEffect)
+    return permission(contract, command, given)
+
+
 RUN: Kind[Contract | None] = Kind(
     head=_run_head,
     evolve=evolve,
@@ -180,6 +192,9 @@ RUN: Kind[Contract | None] = Kind(
     is_wanted=is_wanted,
     look_up=look_up,
     beside=_run_beside,
+    told=_run_told,
+    telling=TELLING,
+    weigh=_run_weigh,
     judge=_run_judge,
     snapshot=_run_snapshot,
 )

@@ -44,6 +44,12 @@ def known_effect(edge: Edge, key: str) -> EffectHistory:
     return found
 
 
+def runs_of(edge: Edge, key: str) -> list[str]:
+    """List the runs that recorded something of an effect, the last first, each once."""
+    rows = edge.store.find(edge.tenant, key=effect_digest(key), limit=EVENTS_OF_A_KEY)
+    return list(dict.fromkeys(record.run for record in reversed(_records(rows))))
+
+
 def effects_of(edge: Edge, keys: Iterable[str]) -> dict[str, EffectHistory]:
     """Read the histories of several effects in one query."""
     several = list(dict.fromkeys(keys))

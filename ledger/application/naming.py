@@ -9,7 +9,7 @@ from ledger.application.acting import Doing
 from ledger.application.sayings import build
 from ledger.application.statements import Context
 from ledger.application.workshop import Workshop
-from ledger.canonical import invalid, load_text, quote
+from ledger.canonical import canonical_text, invalid, load_text, quote
 from ledger.errors import InvalidInput
 from ledger.gateway import protocol as p
 from ledger.gateway.tools import Tool
@@ -19,7 +19,7 @@ from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
 from ledger.run.keys import observation_key
 from ledger.secrets import Found, Secrets
-from ledger.values import Recovery, Runtime
+from ledger.values import Recovery, Runtime, tag_secrets, untag_secrets
 
 LARGEST_ARGS = MAX_RECORD_BYTES - 16 * 1024
 """Bytes that the arguments of an act may take in a record; the rest is for what else it holds."""
@@ -92,11 +92,14 @@ def _claim(workshop: Workshop, tool: Tool, args: str, asked: Asked, secret: Foun
     claim = build(
         c.ClaimEffect,
         about=tuple(asked.about),
+        approval_seconds=tool.approval_seconds,
         args=args,
+        args_in_full=_in_full(tool, args),
         dedupes_for=tool.dedupes_for,
         given=asked.key,
         lease_seconds=tool.lease_seconds,
         max_attempts=1 if tool.retry is None else tool.retry.max_attempts,
+        needs_approval=tool.needs_approval,
         occurrence=asked.occurrence,
         probed=tool.probe is not None,
         recovery=tool.recovery,
@@ -113,6 +116,18 @@ def _claim(workshop: Workshop, tool: Tool, args: str, asked: Asked, secret: Foun
     )
     assert isinstance(claim, c.ClaimEffect)
     return claim
+
+
+def _in_full(tool: Tool, args: str) -> str | None:
+    """Write the arguments with what was left out because the tool declares it by default; None: nothing was.
+
+    It has no part in what names the act, but rules are held against it.
+    """
+    signature = tool.signature
+    if signature is None or not signature.defaults:
+        return None
+    full = canonical_text(tag_secrets(signature.in_full(untag_secrets(load_text(args)))))
+    return None if full == args else full
 
 
 def _check_size(args: str) -> None:

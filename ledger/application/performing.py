@@ -83,6 +83,10 @@ class Driver:
             return doing.claimed(self._say(*doing.claiming()))
         if isinstance(step, p.Execute):
             return self._execute(step.attempt)
+        if isinstance(step, p.MayLook):
+            if doing.is_ruled is None:
+                doing.note_rules(self._look())
+            return self._say(*doing.claiming()) if doing.is_ruled else None
         if isinstance(step, p.Report):
             return self._report(step)
         if isinstance(step, p.Ask):

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledger.errors import EFFECT_ERRORS, RULES, LedgerError, Refused, RunNotFound, Superseded
+from ledger.errors import (
+    EFFECT_ERRORS,
+    RULES,
+    ApprovalNotFound,
+    LedgerError,
+    Refused,
+    RunNotFound,
+    Superseded,
+)
 from ledger.run.decision import Refusal
 
 
@@ -19,6 +27,10 @@ def refusal_error(refusal: Refusal) -> LedgerError:
         return Superseded(refusal.message, **facts)
     if refusal.rule == "run_not_found":
         return RunNotFound(refusal.message, run=refusal.evidence["run"])
+    if refusal.rule == "approval_not_found":
+        return ApprovalNotFound(refusal.message, id=refusal.evidence["id"])
+    if refusal.rule == "approval_required":
+        facts |= {"id": refusal.evidence["id"], "key": refusal.evidence["key"]}
     if refusal.rule in EFFECT_ERRORS:
         return EFFECT_ERRORS[refusal.rule](refusal.message, **refusal.evidence)
     return RULES.get(refusal.rule, Refused)(refusal.message, **facts)

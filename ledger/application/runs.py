@@ -21,6 +21,7 @@ from ledger.gateway import protocol as p
 from ledger.gateway.tools import Tool
 from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
+from ledger.run.permission import Permission
 
 
 class Run(RunActs[Stated]):
@@ -144,6 +145,10 @@ class Run(RunActs[Stated]):
 
     def _perform(self, one: Doing) -> Any:
         return perform(self._driver(one), one)
+
+    def _weigh(self, one: Doing) -> Permission:
+        found: Permission = self._turns.weigh(*one.claiming())
+        return one.permitted(found, self._seen())
 
     def _driver(self, one: Doing) -> Driver:
         return Driver(one, self._turns.do, lambda: self.contract)

@@ -264,9 +264,76 @@ class RunSayings(ABC, Generic[R]):
             reason=reason,
         )
 
+    def narrow(
+        self,
+        id: str,
+        *,
+        as_: str,
+        reason: str,
+        by: str,
+        scopes: Sequence[str] = (),
+        budget: Amounts | None = None,
+        expires_at: datetime | None = None,
+        session: str | None = None,
+    ) -> R:
+        """Put another grant that allows less in the place of one, in one append; not for agents.
+
+        What is left out stays as it is; of the budget what is left. What was passed on of it to other runs
+        ends.
+
+        Raises:
+            AuthorityExceeded: it would allow more than the one before.
+            NotOpen: no such grant is in force.
+            IdInUse: a grant `as_` is in force already.
+        """
+        return self._say(
+            c.NarrowAuthority,
+            id=id,
+            as_id=as_,
+            reason=reason,
+            by=by,
+            scopes=several("scopes", scopes),
+            budget=budget,
+            expires_at=expires_at,
+            session=session,
+        )
+
     def revoke(self, id: str, *, reason: str, by: str) -> R:
-        """End a grant before its time."""
+        """End a grant before its time, with all that was passed on of it to other runs."""
         return self._say(c.RevokeAuthority, id=id, reason=reason, by=by)
+
+    # --- approvals -------------------------------------------------------------------------------
+
+    def approve(self, id: str, *, by: str, reason: str | None = None) -> R:
+        """Report that a person approved an act that waits; not for agents.
+
+        The first answer counts that is in time and not that of who asked; every answer is recorded.
+
+        Raises:
+            ApprovalNotFound: nothing waits for it in this run. The answer is recorded, as with all of these:
+            NotOpen: it was denied before, or the time for it is over.
+            NotByRequester: `by`, or who writes, is who asked.
+            RunIsClosed: the run has ended.
+        """
+        return self._say(c.AnswerApproval, id=id, answer="approved", by=by, reason=reason)
+
+    def deny(self, id: str, *, by: str, reason: str | None = None) -> R:
+        """Report that a person denied an act that waits; as `approve`. A denial is never too late."""
+        return self._say(c.AnswerApproval, id=id, answer="denied", by=by, reason=reason)
+
+    def request_approval(
+        self, key: str, *, question: str | None = None, expires_at: datetime | None = None
+    ) -> R:
+        """Ask a person anew about an act, under what holds now; it leads out where a request is void.
+
+        An act is asked about first by performing it. `Stated.records` hold the id of the new request; where
+        the last one binds still and asks the same, it is a repeat.
+
+        Raises:
+            NotOpen: no such act waits, or was begun and is not done.
+            ApprovalDenied: it was denied, and an agent asks.
+        """
+        return self._say(c.RequestApproval, key=key, question=question, expires_at=expires_at)
 
     # --- observations, messages, cursor ----------------------------------------------------------
 

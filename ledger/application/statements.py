@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ledger.commands import Command
 from ledger.errors import StoreUnavailable
@@ -78,7 +78,17 @@ class Context:
 class Statement:
     """A command on its way through a stream; without one it asks only that the stream looks at the store."""
 
-    __slots__ = ("again", "caller", "command", "context", "doubts", "expected", "outcome")
+    __slots__ = (
+        "again",
+        "caller",
+        "command",
+        "context",
+        "doubts",
+        "expected",
+        "outcome",
+        "weighed",
+        "weighs",
+    )
 
     def __init__(
         self,
@@ -87,6 +97,7 @@ class Statement:
         expected: int | None = None,
         again: StoreUnavailable | None = None,
         caller: object = None,
+        weighs: bool = False,
     ) -> None:
         self.caller = caller
         """Who asks: the same one may repeat what got no answer by saying it again."""
@@ -96,5 +107,9 @@ class Statement:
         self.again = again
         self.doubts: tuple[Doubt, ...] = ()
         """What was sent of it and may be stored, the last try first."""
+        self.weighs = weighs
+        """It is not to be said: what it would be told now is asked."""
+        self.weighed: Any = None
+        """What it would be told."""
         self.outcome: Stated | Exception | None = None
         """What is told to who asked; None as long as nothing is known."""

@@ -83,7 +83,8 @@ class Stream(Generic[S]):
 
         The same words, said next, ask for that. Called from any thread.
         """
-        self._unheard.append(statement)
+        if not statement.weighs:
+            self._unheard.append(statement)
 
     def answer(self, statement: Statement, otherwise: LedgerError) -> Stated:
         """Return what a statement came to, or raise it, as `Doubts.answer`; `otherwise` where it had no turn.
@@ -105,14 +106,15 @@ class Stream(Generic[S]):
         while self._unheard:
             self._keep_unheard(self._unheard.pop(0))
         if len(statements) > 1:
-            yield from self._say_together([one for one in statements if one.command is not None])
+            said = [one for one in statements if one.command is not None and not one.weighs]
+            yield from self._say_together(said)
         looking = False
         for one in statements:
             if one.command is None:
                 looking = True
             elif one.outcome is None:
                 try:
-                    one.outcome = yield from self._say(one)
+                    one.outcome = yield from (self._weigh(one) if one.weighs else self._say(one))
                 except Exception as error:  # noqa: BLE001  it is the asker's
                     one.outcome = error
         if looking:
@@ -141,6 +143,16 @@ class Stream(Generic[S]):
 
     # --- one statement by itself -----------------------------------------------------------------
 
+    def _weigh(self, statement: Statement) -> Steps[Stated]:
+        """Find out what a command would be told now; nothing is appended."""
+        command, weigh = statement.command, self._kind.weigh
+        assert command is not None
+        assert weigh is not None
+        yield from self.tip.look()
+        given = yield from self._found_out(self.state, statement, self._given(statement, ()), True, True)
+        statement.weighed = weigh(self.state, command, given)
+        return Stated(self.position)
+
     def _say(self, statement: Statement) -> Steps[Stated]:
         statement.doubts = self.doubts.of(statement)
         try:
@@ -162,7 +174,21 @@ class Stream(Generic[S]):
                 self.doubts.keep(statement)
             raise
         self.doubts.settle(statement)
+        self._tell(statement, stated)
         return stated
+
+    def _tell(self, statement: Statement, stated: Stated) -> None:
+        """Raise what is told to who asked, where what is stored is not what they asked for."""
+        if not self._has_to_tell(record.event for record in stated.records):
+            return
+        assert statement.command is not None
+        refusal = self._kind.told(self.state, statement.command, stated.records)
+        if refusal is not None:
+            raise refusal_error(refusal)
+
+    def _has_to_tell(self, events: Iterable[Event]) -> bool:
+        telling = self._kind.telling
+        return bool(telling) and any(isinstance(event, telling) for event in events)
 
     def _try(self, statement: Statement) -> Steps[Stated]:
         """Decide a command and append what it yields, again and again where somebody was first."""
@@ -382,7 +408,7 @@ class Stream(Generic[S]):
                 decision = self._kind.decide(state, one.command, given)
                 if isinstance(decision, Refusal) or not decision.events or not draft.admits(decision.guards):
                     continue
-                if decision.beside:
+                if decision.beside or self._has_to_tell(decision.events):
                     continue
                 assert one.context is not None
                 draft.add(decision, one.context, given.now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import local
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import ref
 
 from ledger.application.statements import Context, Stated, Statement
@@ -40,6 +40,12 @@ class Turns(Generic[S]):
         Raises what a refusal or a conflict stands for.
         """
         return self._said(Statement(command, context, expected, again, _thread.name))
+
+    def weigh(self, command: Command, context: Context) -> Any:
+        """Say what a command would be told now, as this kind of stream says it; nothing is appended."""
+        statement = Statement(command, context, weighs=True)
+        self._said(statement)
+        return statement.weighed
 
     def look(self) -> S:
         """Read and fold what was appended since; return the state."""

@@ -8,11 +8,11 @@ from datetime import datetime
 from ledger.events import Reason
 from ledger.gate.question import Question
 from ledger.gate.reasons import reason
+from ledger.run.approvals import is_denied, why_void
 from ledger.run.authority import is_used_up, scopes_cover
-from ledger.run.contract import Approval, Contract, Grant
+from ledger.run.contract import Contract, Grant
 from ledger.run.decision import acting
 from ledger.run.execution import merged
-from ledger.run.keys import runtime_digest
 from ledger.run.limits import CAUSES
 from ledger.run.markdown import shortened
 from ledger.run.standing import Revoked
@@ -82,27 +82,14 @@ def on_approvals(contract: Contract, question: Question) -> Iterator[Reason]:
     """Yield approvals that bind no more to what they were asked under; of each act the last one counts."""
     newest = {approval.key: approval for approval in contract.approvals}
     for approval in newest.values():
-        if approval.answered is not None and approval.answered.answer == "denied":
+        if is_denied(approval):
             continue
-        why = _void(contract, approval, question)
+        # What is not said of the runtime that would go on stays as it was.
+        now = merged(contract.runtime, question.runtime)
+        why = why_void(contract, approval, question.latest(contract), now)
         if why is not None:
             what = f"approval {approval.id!r} of {approval.key[:12]} is void: {why}"
             yield reason("approval_void", what, position=approval.position, since=approval.at)
-
-
-def _void(contract: Contract, approval: Approval, question: Question) -> str | None:
-    if approval.expires_at is not None and approval.expires_at <= question.latest(contract):
-        return "it has expired"
-    if approval.terms is not None and approval.terms.digest != contract.terms.digest:
-        return f"the terms changed at position {contract.terms.position}"
-    if contract.plan is not None and contract.plan.position > approval.position:
-        return f"the plan changed at position {contract.plan.position}"
-    if contract.adopted is not None and contract.adopted.position > approval.position:
-        return f"another runtime was adopted at position {contract.adopted.position}"
-    now = merged(contract.runtime, question.runtime)
-    if approval.runtime_digest is None or now is None or approval.runtime_digest == runtime_digest(now):
-        return None
-    return "what would go on has another runtime"
 
 
 def on_limits(contract: Contract, question: Question) -> Iterator[Reason]:

@@ -31,6 +31,7 @@ from ledger.gateway.steps import (
     Claim,
     Execute,
     Look,
+    MayLook,
     Moment,
     NotBegun,
     Observed,
@@ -59,6 +60,7 @@ __all__ = [
     "Claim",
     "Execute",
     "Look",
+    "MayLook",
     "Moment",
     "NotBegun",
     "Observed",
@@ -256,6 +258,7 @@ def read(act: Act) -> Steps[Any]:
 
     Raises:
         EffectsDisabled: a fork performs nothing, and nothing fresh is recorded.
+        ConstraintViolated: a rule that names the tool forbids it, and nothing fresh is recorded.
         ResultNotKept: it was asked before, and the answer is no JSON.
     """
     seen: Payload | None = yield See()
@@ -285,7 +288,11 @@ def observe(act: Act) -> Steps[Observed | Raised]:
     """Ask something of the outside that changes nothing, and record what it answers.
 
     Where it raised nothing is recorded.
+
+    Raises:
+        ConstraintViolated: a rule that names the tool forbids it, or wants a person to approve it.
     """
+    yield MayLook()
     end: Returned | Raised | NotBegun = yield Execute(Attempt(0, None))
     assert not isinstance(end, NotBegun), "what needs no lease loses none"
     if isinstance(end, Raised):

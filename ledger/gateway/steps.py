@@ -142,6 +142,10 @@ class Look(NamedTuple):
     """Read the history of the effect; answered with EffectHistory or None."""
 
 
+class MayLook(NamedTuple):
+    """Make sure that no rule of the run forbids to ask the outside; answered with nothing, or it raises."""
+
+
 class See(NamedTuple):
     """Read the latest observation of the act's key that is fresh still; answered with a Payload or None."""
 
@@ -158,5 +162,5 @@ class Wait(NamedTuple):
     seconds: float
 
 
-Step = Claim | Execute | Ask | Weigh | Resend | Report | Again | Look | See | Read | Wait
+Step = Claim | MayLook | Execute | Ask | Weigh | Resend | Report | Again | Look | See | Read | Wait
 Steps = Generator[Step, Any, T]

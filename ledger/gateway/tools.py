@@ -87,6 +87,8 @@ class Tool:
     definite_errors: tuple[type[BaseException], ...] = ()
     lease_seconds: int = 30
     resource: str | None = None
+    needs_approval: bool = False
+    approval_seconds: int | None = None
     description: str = field(default="", compare=False)
 
     def __call__(self, *given: Any, **named: Any) -> Any:
@@ -148,11 +150,18 @@ def check(tool: Tool) -> Tool:
             of = " and ".join(recovery.value for recovery in recoveries)
             raise invalid(name, f"it is of tools that are {of}; {tool.name!r} is {tool.recovery.value}")
     if tool.recovery is Recovery.READ_ONLY:
-        for name in ("cost", "definite_errors", "retry"):
+        for name in ("cost", "definite_errors", "retry", "needs_approval", "approval_seconds"):
             if getattr(tool, name):
                 raise invalid(
-                    name, f"{tool.name!r} only reads: it is asked once, and what it raises is raised"
+                    name,
+                    f"{tool.name!r} only reads: it is asked once, what it raises is raised, and it waits for "
+                    "nobody",
                 )
+    if not isinstance(tool.needs_approval, bool):
+        raise invalid("needs_approval", f"give True or False, not {tool.needs_approval!r:.50}")
+    seconds = tool.approval_seconds
+    if seconds is not None and (type(seconds) is not int or seconds < 1):
+        raise invalid("approval_seconds", f"give whole seconds from 1 on, not {seconds!r:.50}")
     _check_retry(tool)
     for error in tool.definite_errors:
         if issubclass(TimeoutError, error) or issubclass(ConnectionResetError, error):
@@ -215,6 +224,11 @@ class Declared(TypedDict, total=False):
     """How long a worker may be silent before others may take over; 30 where it is not said."""
     resource: str | None
     """What it acts on, for rules."""
+    needs_approval: bool
+    """A person must approve each act, whatever the constraints of the run say."""
+    approval_seconds: int | None
+    """How long a request for approval, and the answer to it, are good for; None: until something changes that
+    it binds to."""
 
 
 def declare(function: Function | None, *, name: str | None = None, **declared: Unpack[Declared]) -> Tool:

@@ -164,6 +164,8 @@ class Approval(ApprovalRequested):
     answered: Answer | None = None
     at: Instant
     position: Position
+    requested_by: Party | None = None
+    """Who decides for whom it was asked: they cannot answer."""
     terms: TermsMark | None = None
 
 

@@ -7,13 +7,18 @@ Reports pass straight to their rule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ledger import commands as c
 from ledger import events as e
+from ledger.record import Record
 from ledger.run import (
+    approvals,
     assumptions,
     authority,
     children,
     claims,
+    consent,
     constraints,
     execution,
     forks,
@@ -30,6 +35,7 @@ from ledger.run import (
 from ledger.run.contract import Contract
 from ledger.run.decision import Decision, Given, Refusal, Ruling, not_for_agents, run_is_closed
 from ledger.run.sources import SOURCE_RULES
+from ledger.values import Recovery
 
 RULES: dict[type[c.Command], Ruling] = {
     c.OpenRun: Ruling(lifecycle.open_, (e.RunOpened,), ("run_exists",)),
@@ -109,9 +115,13 @@ RULES: dict[type[c.Command], Ruling] = {
     c.RevokeAuthority: Ruling(authority.revoke, (e.AuthorityRevoked,), ("not_open",)),
     c.RecordObservation: Ruling(observations.record, (e.ObservationInvalidated, e.ObservationRecorded)),
     c.InvalidateObservation: Ruling(observations.invalidate, (e.ObservationInvalidated,), ("not_open",)),
+    c.RequestApproval: Ruling(
+        approvals.request, (e.ApprovalRequested,), ("effects_disabled", "not_open", "approval_denied")
+    ),
+    c.AnswerApproval: Ruling(approvals.answer, (e.ApprovalAnswered,)),
     c.ClaimEffect: Ruling(
         claims.claim,
-        (e.EffectUnknown, e.EffectIntended, e.EffectStarted, e.EffectRefused),
+        (e.EffectUnknown, e.EffectIntended, e.EffectStarted, e.ApprovalRequested, e.EffectRefused),
         (
             "secret_found",
             "key_conflict",
@@ -122,9 +132,12 @@ RULES: dict[type[c.Command], Ruling] = {
             "off_plan",
             "authority_exceeded",
             "contract_changed",
+            "constraint_violated",
             "not_supported",
             "not_open",
             "possible_repeat",
+            "approval_denied",
+            "approval_required",
         ),
     ),
     c.ReportSuccess: Ruling(outcomes.succeed, (e.EffectSucceeded, e.EffectDisputed), ("not_open",)),
@@ -132,7 +145,9 @@ RULES: dict[type[c.Command], Ruling] = {
         outcomes.fail, (e.EffectFailed, e.EffectUnknown, e.ObligationOpened, e.EffectDisputed), ("not_open",)
     ),
     c.ReportUnknown: Ruling(outcomes.not_know, (e.EffectUnknown,), ("not_open",)),
-    c.ReconcileEffect: Ruling(outcomes.reconcile, (e.EffectReconciled, e.EffectDisputed), ("not_open",)),
+    c.ReconcileEffect: Ruling(
+        outcomes.reconcile, (e.EffectReconciled, e.ObligationOpened, e.EffectDisputed), ("not_open",)
+    ),
     c.MoveCursor: Ruling(execution.move, (e.CursorMoved,)),
     c.RecordMessage: Ruling(execution.say, (e.MessageRecorded,), ("id_in_use",)),
     c.SummariseMessages: Ruling(execution.summarise, (e.MessagesSummarised,), ("not_open",)),
@@ -154,7 +169,9 @@ def decide(contract: Contract | None, command: c.Command, given: Given) -> Decis
         return RULES[c.OpenRun].decide(contract, command, given)
     if command.report:
         return _not_supported(command) if ruling is None else ruling.decide(contract, command, given)
-    barred = _barred(contract, command, given)
+    looks = isinstance(command, c.ClaimEffect) and command.recovery is Recovery.READ_ONLY
+    # A look is asked about by who was found free to take it: what is held may look again, to be led out.
+    barred = None if looks and contract.closed is None else _barred(contract, command, given)
     if barred is not None:
         return barred
     if ruling is None:
@@ -190,6 +207,21 @@ def may_refuse(kind: type[c.Command]) -> tuple[str, ...]:
 
 
 _UNLIMITED = (c.OpenRun, c.SuspendRun)
+
+
+def told(contract: Contract, command: c.Command, records: Sequence[Record]) -> Refusal | None:
+    """Say what to tell who asked, where what was recorded is not what they asked for; None: it is.
+
+    `contract` is that after the records. An act that waits for a person is recorded as waiting, an answer
+    that does not count is recorded as given: neither is a refusal that leaves the run as it was.
+    """
+    if isinstance(command, c.ClaimEffect):
+        return consent.told(records)
+    return approvals.told(contract, records) if isinstance(command, c.AnswerApproval) else None
+
+
+TELLING = (e.ApprovalAnswered, e.ApprovalRequested)
+"""Events of which it has to be told what they come to."""
 
 
 def barred(contract: Contract, incarnation: int | None) -> Refusal | None:

@@ -18,7 +18,7 @@ from ledger.events import (
     InheritedEffect,
 )
 from ledger.record import Record
-from ledger.run.approvals import done
+from ledger.run.approvals import done, never_begun
 from ledger.run.authority import Amounts, reserve, spend
 from ledger.run.contract import Contract, Effect, Tally
 from ledger.run.fold import Changes, replaced
@@ -57,12 +57,14 @@ def intended(contract: Contract, event: EffectIntended, record: Record) -> Chang
     grants = contract.grants
     if old is not None:
         grants = spend(grants, old.authority, old.reserved, None)
-    tally = contract.tally
-    return {
+    changes: Changes = {
         "effects": (*contract.effects, view) if old is None else replaced(contract.effects, old, view),
         "grants": reserve(grants, event.authority, event.reserved),
-        "tally": tally.with_fields({"effects": tally.effects + 1}),
     }
+    if old is None or not never_begun(old):
+        # What waited is one act, and was counted when it was intended first.
+        changes["tally"] = contract.tally.with_fields({"effects": contract.tally.effects + 1})
+    return changes
 
 
 def started(contract: Contract, event: EffectStarted, record: Record) -> Changes:

@@ -71,6 +71,7 @@ def _intended(old: EffectHistory | None, event: EffectIntended, record: Record) 
         "status": "pending",
         "step": event.step,
         "tool": event.tool,
+        "tool_schema": event.tool_schema,
         "undone_by": event.undone_by,
         "witnessed": event.witnessed,
     }

@@ -114,6 +114,8 @@ class EffectHistory(Value):
     told: tuple[Told, ...] = ()
     """Every report of a worker, whatever it changed."""
     tool: Id
+    tool_schema: Sha256 | None = None
+    """Of the tool as it was when it was intended last."""
     undone_by: Sha256 | None = None
     """Key of the effect that undid an earlier act like this one."""
     witnessed: Flag = True

@@ -13,6 +13,7 @@ from ledger.events import (
     RunSuspended,
 )
 from ledger.record import Record
+from ledger.run.approvals import is_open, never_begun
 from ledger.run.children import settled_with_parent
 from ledger.run.contract import Contract, Goal
 from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, stands_at, stated
@@ -39,6 +40,7 @@ def opened(event: RunOpened, record: Record) -> Contract:
     return Contract(
         alive=alive(record),
         at=record.at,
+        authority_needed=event.require_authority,
         goal=goal,
         hash=record.hash.hex(),
         labels=event.labels,
@@ -151,8 +153,18 @@ def open_(contract: Contract | None, command: OpenRun, given: Given) -> Decision
 
 
 def _opened_so(contract: Contract, event: RunOpened) -> bool:
-    said = (event.goal, event.labels, event.limits, event.owner, event.rests_on, event.runtime, event.thread)
+    said = (
+        event.require_authority,
+        event.goal,
+        event.labels,
+        event.limits,
+        event.owner,
+        event.rests_on,
+        event.runtime,
+        event.thread,
+    )
     stands = (
+        contract.authority_needed,
         contract.goal.text,
         contract.labels,
         contract.limits,
@@ -180,14 +192,21 @@ def close(contract: Contract, command: CloseRun, given: Given) -> Decision:
     if contract.closed is not None:
         return stands_at(contract.closed.position)
     obligations = tuple(item.id for item in contract.obligations)
-    unsettled = tuple(effect.key for effect in contract.effects)
-    if command.outcome is Ending.COMPLETED and (obligations or unsettled):
+    unsettled = tuple(effect.key for effect in contract.effects if not never_begun(effect))
+    waiting = tuple(item.id for item in contract.approvals if is_open(contract, item, given.now))
+    if command.outcome is Ending.COMPLETED and (obligations or unsettled or waiting):
+        asked = f", {len(waiting)} approvals unanswered" if waiting else ""
         return Refusal(
             "still_open",
-            f"the run cannot be completed with {len(unsettled)} effects unsettled and {len(obligations)} "
-            "obligations open; settle them, or close it as failed, cancelled or abandoned",
+            f"the run cannot be completed with {len(unsettled)} effects unsettled{asked} and "
+            f"{len(obligations)} obligations open; settle them, or close it as failed, cancelled or "
+            "abandoned",
             position=contract.position,
-            evidence={"obligations": list(obligations), "unsettled": list(unsettled)},
+            evidence={
+                "obligations": list(obligations),
+                "unsettled": list(unsettled),
+                **({"approvals": list(waiting)} if waiting else {}),
+            },
         )
     event = stated(RunClosed, command, obligations=obligations, unsettled=unsettled)
     return Admitted((event,), beside=settled_with_parent(contract, command, given))

@@ -6,8 +6,11 @@ from typing import Literal, get_args
 
 from ledger.commands import ClaimEffect, Command, MoveCursor, SuspendRun
 from ledger.events import EffectRefused, Event, RunSuspended
+from ledger.run.approvals import never_begun
+from ledger.run.asked import names_of
 from ledger.run.contract import Contract
 from ledger.run.decision import Given, Refusal
+from ledger.run.effects import find
 
 Cause = Literal["effects", "refusals_in_a_row", "steps", "wall_seconds"]
 
@@ -36,7 +39,10 @@ def beyond(contract: Contract, command: Command, given: Given) -> Refusal | None
     if in_a_row is not None and tally.refusals_in_a_row >= in_a_row:
         # Refusals are mostly decided here, and suspend at once; these were recorded as facts.
         return _refusal("refusals_in_a_row", f"{in_a_row} effects in a row were refused")
-    if limits.effects is not None and isinstance(command, ClaimEffect) and effects >= limits.effects:
+    if limits.effects is None or not isinstance(command, ClaimEffect) or effects < limits.effects:
+        return None
+    held = find(contract, names_of(contract, command).key)
+    if held is None or not never_begun(held):  # what waited is counted already
         return _refusal("effects", f"the run was given {limits.effects} effects, which are intended")
     return None
 

@@ -12,6 +12,7 @@ from ledger.commands import (
     ReportFailure,
     ReportSuccess,
     ReportUnknown,
+    RequestApproval,
 )
 from ledger.events import EffectIntended
 from ledger.record import Record
@@ -38,7 +39,7 @@ def wanted(contract: Contract | None, command: Command) -> Wanted | None:
     if isinstance(command, ClaimEffect):
         names = claims.names_of(contract, command)
         return Wanted(names.key, names.act, command.undone_by)
-    return Wanted(command.key) if isinstance(command, _REPORTS) else None
+    return Wanted(command.key) if isinstance(command, (*_REPORTS, RequestApproval)) else None
 
 
 def is_wanted(contract: Contract | None, command: Command) -> bool:
@@ -50,6 +51,8 @@ def is_wanted(contract: Contract | None, command: Command) -> bool:
         return False
     if isinstance(command, ClaimEffect):
         return claims.to_look_up(contract, command)
+    if isinstance(command, RequestApproval):
+        return True
     return isinstance(command, _REPORTS) and outcomes.to_look_up(contract, command)
 
 

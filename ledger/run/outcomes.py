@@ -62,7 +62,7 @@ def fail(contract: Contract, command: ReportFailure, given: Given) -> Decision:
     held = find(contract, command.key)
     if held is not None and _awaited(contract, command):
         event = unknown if in_doubt_before(held.since_attempt, command.attempt) else failed
-        return admitted(event, *_owed(contract, held.tool, held.max_attempts, command))
+        return admitted(event, *_owed_after(contract, held.tool, held.max_attempts, command))
     known = _known(given)
     if known is None:
         return not_open("effect", command.key)
@@ -74,7 +74,7 @@ def fail(contract: Contract, command: ReportFailure, given: Given) -> Decision:
     if known.is_settled or known.status == "disputed" or command.attempt < known.attempt:
         return admitted(failed)
     event = unknown if in_doubt_before(known.since_attempt, command.attempt) else failed
-    return admitted(event, *_owed(contract, known.tool, known.max_attempts, command))
+    return admitted(event, *_owed_after(contract, known.tool, known.max_attempts, command))
 
 
 def not_know(contract: Contract, command: ReportUnknown, given: Given) -> Decision:
@@ -128,7 +128,12 @@ def reconcile(contract: Contract, command: ReconcileEffect, given: Given) -> Dec
     if denied:
         assert command.found != "unknown"
         return admitted(event, _dispute(contract, command, known, command.found))
-    return stands_in(contract, known.run, known.position) if known.is_settled else admitted(event)
+    if known.is_settled:
+        return stands_in(contract, known.run, known.position)
+    if found != "did_not_happen":
+        return admitted(event)
+    told = f"the last of them was found not to have happened: {command.evidence}"
+    return admitted(event, *_owed(contract, known.key, known.tool, known.max_attempts, known.attempt, told))
 
 
 def stands_in(contract: Contract, run: str, position: int) -> Admitted:
@@ -207,19 +212,23 @@ def _as_settled(known: EffectHistory, attempt: int) -> EffectReconciled:
     )
 
 
-def _owed(contract: Contract, tool: str, most: int, command: ReportFailure) -> tuple[Event, ...]:
+def _owed_after(contract: Contract, tool: str, most: int, command: ReportFailure) -> tuple[Event, ...]:
+    told = f"the last time with {command.error.type}"
+    return _owed(contract, command.key, tool, most, command.attempt, told)
+
+
+def _owed(contract: Contract, key: str, tool: str, most: int, attempt: int, told: str) -> tuple[Event, ...]:
     """Open an obligation for a person where the tool's declared attempts are used up."""
-    if most == 1 or command.attempt < most or contract.closed is not None:
+    if most == 1 or attempt < most or contract.closed is not None:
         return ()
-    id = f"failed:{command.key}"
+    id = f"failed:{key}"
     if by_id(contract.obligations, id) is not None:
         return ()
     owed = ObligationOpened(
-        because=f"effect:{command.key}",
+        because=f"effect:{key}",
         id=id,
         owed_to=contract.owner or "human:operator",
-        text=f"{tool} failed {command.attempt} times, the last time with {command.error.type}: "
-        f"decide what becomes of it",
+        text=f"{tool} failed {attempt} times, {told[:1000]}: decide what becomes of it",
     )
     return (owed,)
 

@@ -42,14 +42,25 @@ class Breach(NamedTuple):
     """The act does not say what the condition speaks of, so that nobody can tell whether it is met."""
 
 
-def applies(rule: Rule, tool: str) -> bool:
-    """Tell whether a rule speaks of a tool: it names it, denies it, or speaks of all."""
-    return not rule.tools or tool in rule.tools or tool in rule.deny
+def applies(rule: Rule, tool: str, args: str) -> bool:
+    """Tell whether a rule speaks of an act: it denies the tool, or is for it and these arguments.
+
+    Args:
+        rule: what a constraint lets a machine check.
+        tool: the tool that is called.
+        args: its arguments as canonical JSON.
+    """
+    return tool in rule.deny or _speaks_of(rule, tool, args)
 
 
-def asks_approval(rule: Rule, tool: str) -> bool:
-    """Tell whether a person must approve each act with a tool."""
-    return rule.needs_approval and applies(rule, tool)
+def asks_approval(rule: Rule, tool: str, args: str) -> bool:
+    """Tell whether a person must approve an act. Arguments as for `applies`."""
+    return rule.needs_approval and _speaks_of(rule, tool, args)
+
+
+def names_tool(rule: Rule, tool: str) -> bool:
+    """Tell whether a rule names a tool, as what it denies or is for; what speaks of all tools does not."""
+    return tool in rule.deny or tool in rule.tools
 
 
 def breaches(
@@ -64,22 +75,37 @@ def breaches(
         tool: the tool that is called.
         args: its arguments as canonical JSON.
         resource: what it acts on, as its tool declares; None: that is not known.
-        tenant: whom it acts for, as its tool declares; None: that is not known.
+        tenant: whose run acts; None: that is not known.
     """
-    if not applies(rule, tool):
+    if not applies(rule, tool, args):
         return ()
-    found = [*_tool(rule, tool)]
-    found += _named("resource", rule.resources, resource)
-    found += _named("tenant", rule.tenants, tenant)
-    if rule.require:
-        root = load_text(args)
-        found += (breach for one in rule.require if (breach := _argument(one, root)) is not None)
+    found = [*_denied(rule, tool)]
+    if _speaks_of(rule, tool, args):
+        found += _not_allowed(rule, tool)
+        found += _named("resource", rule.resources, resource)
+        found += _named("tenant", rule.tenants, tenant)
+        if rule.require:
+            root = load_text(args)
+            found += (breach for one in rule.require if (breach := _argument(one, root)) is not None)
     return tuple(found)
 
 
-def _tool(rule: Rule, tool: str) -> Iterable[Breach]:
+def _speaks_of(rule: Rule, tool: str, args: str) -> bool:
+    """Tell whether all of a rule but what it denies binds an act: where that cannot be told, it does."""
+    if rule.tools and tool not in rule.tools:
+        return False
+    if not rule.when:
+        return True
+    root = load_text(args)
+    return not any(_is_surely_unmet(one, _at(root, one.path)) for one in rule.when)
+
+
+def _denied(rule: Rule, tool: str) -> Iterable[Breach]:
     if tool in rule.deny:
         yield Breach("tool", None, f"the tool is none of {', '.join(rule.deny)}", tool)
+
+
+def _not_allowed(rule: Rule, tool: str) -> Iterable[Breach]:
     if rule.allow is not None and tool not in rule.allow:
         yield Breach("tool", None, f"the tool is {_one_of(rule.allow)}", tool)
 
@@ -160,6 +186,35 @@ def _is_met(predicate: Predicate, found: Any) -> bool:
         return kind is Operator.PRESENT
     return _COMPARES[kind](found, load_text(predicate.value))
 
+
+def _is_surely_unmet(predicate: Predicate, found: Any) -> bool:
+    """Tell whether a condition is not met however the value is read; nothing is sure of what is not there."""
+    kind = predicate.operator
+    if found is _Place.NONE_SUCH:
+        return False
+    if kind is Operator.PRESENT:
+        return found is _Place.NOTHING
+    if kind is Operator.ABSENT:
+        return found is not _Place.NOTHING
+    if found is _Place.NOTHING:
+        return False
+    assert predicate.value is not None
+    value = load_text(predicate.value)
+    if kind is Operator.STARTS_WITH:
+        return isinstance(found, str) and not found.startswith(str(value))
+    return _COMPARES[_OPPOSITES[kind]](found, value)
+
+
+_OPPOSITES: Mapping[Operator, Operator] = {
+    Operator.EQUAL: Operator.NOT_EQUAL,
+    Operator.NOT_EQUAL: Operator.EQUAL,
+    Operator.LESS: Operator.AT_LEAST,
+    Operator.AT_LEAST: Operator.LESS,
+    Operator.AT_MOST: Operator.GREATER,
+    Operator.GREATER: Operator.AT_MOST,
+    Operator.ONE_OF: Operator.NONE_OF,
+    Operator.NONE_OF: Operator.ONE_OF,
+}
 
 _MET_BY_NOTHING = (Operator.NOT_EQUAL, Operator.NONE_OF, Operator.ABSENT)
 

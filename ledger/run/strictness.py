@@ -43,6 +43,8 @@ def _lasts_as_long(new: ConstraintAccepted, old: ConstraintAccepted) -> bool:
 def _forbids_as_much(new: Rule, old: Rule) -> bool:
     return (
         (not new.tools or (bool(old.tools) and set(new.tools) >= set(old.tools)))
+        # Each condition on the arguments makes a rule speak of less.
+        and set(new.when) <= set(old.when)
         and _within(new.allow, old.allow)
         and _within(new.resources, old.resources)
         and _within(new.tenants, old.tenants)

@@ -17,6 +17,7 @@ from ledger.events import (
     RunClosed,
     RunRestarted,
 )
+from ledger.run.approvals import is_denied, never_begun
 from ledger.run.constraints import gone_at
 from ledger.run.contract import Contract
 from ledger.run.decision import (
@@ -69,7 +70,7 @@ def restart(contract: Contract, command: RestartRun, given: Given) -> Decision:
         outcome=Ending.RESTARTED,
         reason=command.reason,
         successor=command.as_run,
-        unsettled=tuple(effect.key for effect in contract.effects),
+        unsettled=tuple(effect.key for effect in contract.effects if not never_begun(effect)),
     )
     rests_on = contract.goal.rests_on if command.goal is None else command.rests_on
     opened = begun_from(contract, "successor", contract.position, command.goal, rests_on)
@@ -121,6 +122,12 @@ def _dropped(contract: Contract, given: Given) -> Iterable[tuple[Ref, str]]:
                 by = "" if gone.by is None else f" by {gone.by}"
                 said = f"{constraint.source.stream} withdrew it at its position {gone.position}{by}"
                 yield ref, f"{said}: {gone.reason}"[:4096]
+    for approval in contract.approvals:
+        if not is_denied(approval):
+            yield (
+                f"approval:{approval.id}",
+                "approvals are not passed on: where it is needed, it is asked anew",
+            )
     fallen = _refuted(contract)
     for assumption in contract.assumptions:
         ref = f"assumption:{assumption.id}"
@@ -138,6 +145,8 @@ def _refuted(contract: Contract) -> frozenset[str]:
 
 def _inherited(contract: Contract) -> Iterable[InheritedEffect]:
     for effect in contract.effects:
+        if never_begun(effect):
+            continue
         yield InheritedEffect(
             act=effect.act,
             attempt=effect.attempt,

@@ -68,7 +68,7 @@ class Rule(Value):
     allow: tuple[Id, ...] | None = None
     """Only these tools; None: any."""
     deny: tuple[Id, ...] = ()
-    """Never these tools."""
+    """Never these tools, whatever `tools` and `when` say."""
     needs_approval: Flag = False
     """A person must approve each act the rule applies to."""
     require: tuple[Predicate, ...] = ()
@@ -76,6 +76,9 @@ class Rule(Value):
     resources: tuple[Id, ...] | None = None
     """Only acts on these resources, as the tool declares them; None: any."""
     tenants: tuple[Id, ...] | None = None
-    """Only acts for these tenants, as the tool declares them; None: any."""
+    """Only acts of runs of these tenants; None: any."""
     tools: tuple[Id, ...] = ()
     """The rule applies to these tools; empty: to all."""
+    when: tuple[Predicate, ...] = ()
+    """The rule applies to acts whose arguments meet all of these, and to those of which that cannot be told.
+    Only `deny` binds others too."""

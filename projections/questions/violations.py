@@ -115,7 +115,7 @@ def _broken(asked: Asked, one: Execution, bound: Bound) -> Iterator[Row]:
     """Return verdict, condition and value of everything that an execution broke of a rule."""
     for breach in breaches(bound.rule, one.tool, one.args, one.resource):
         yield "undecidable" if breach.undecidable else "broken", breach.condition, breach.value
-    if asks_approval(bound.rule, one.tool) and not _is_approved(asked, one):
+    if asks_approval(bound.rule, one.tool, one.args) and not _is_approved(asked, one):
         yield "broken", "a person approves it before it starts", None
 
 

@@ -230,7 +230,7 @@ COMMANDS: tuple[c.Command, ...] = (
     c.RevokeAuthority(by="human:kim", id="refunds", reason="done"),
     c.RecordObservation(key="weather", observed_at=START, tool="look", value=ANSWER),
     c.InvalidateObservation(key="stock", reason="miscounted"),
-    c.RequestApproval(id="ok-1", key=ONE),
+    c.RequestApproval(key=ONE),
     c.AnswerApproval(answer="approved", by="human:kim", id="ok-1"),
     c.ClaimEffect(args="{}", recovery=Recovery.QUERYABLE, step="pay", tool="refund", worker="w-1"),
     c.ReportSuccess(attempt=1, key=ONE),

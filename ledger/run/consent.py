@@ -1,0 +1,125 @@
+"""Consent: whether a person has to approve an act that would begin, and whether one has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ledger.events import ApprovalRequested, Event
+from ledger.record import Record
+from ledger.run.approvals import (
+    approval_id,
+    asked_about,
+    denied,
+    is_denied,
+    never_begun,
+    why_unbound,
+    why_void,
+)
+from ledger.run.asked import Asked, intended, positions, refused
+from ledger.run.contract import Approval, Constraint
+from ledger.run.decision import Refusal
+from ledger.run.effects import find
+from ledger.run.keys import runtime_digest
+from ledger.run.known import after
+from ledger.run.permits import asking_for_approval, latest
+
+
+class Waiting(NamedTuple):
+    """A person has to approve the act, and is to be asked."""
+
+    events: tuple[Event, ...]
+    """What asks."""
+    intends: bool
+    """The intention of the act is among them."""
+    refusal: Refusal
+    """What is told to who would act."""
+
+
+def consent_to(asked: Asked) -> str | Waiting | Refusal | None:
+    """Say by which approval an act may begin; None: it needs none.
+
+    A refusal where a person denied it, or was asked and has not answered; `Waiting` where one is to be asked
+    now: nobody was, or what was asked does not bind any more.
+    """
+    contract, command = asked.contract, asked.command
+    approval = asked_about(contract, asked.names.key)
+    if approval is not None and is_denied(approval) and _unbound(asked, approval) is None:
+        said = denied(contract, approval)
+        return refused(asked, said.rule, said.message, said.position, **said.evidence)
+    demanding = asking_for_approval(asked)
+    if not demanding and not command.needs_approval:
+        return None
+    if approval is None or is_denied(approval):
+        return _to_ask(asked, demanding, None)
+    void = _unbound(asked, approval) or why_void(contract, approval, latest(asked))
+    if void is not None:
+        return _to_ask(asked, demanding, f"approval {approval.id!r} is void: {void}")
+    if approval.answered is not None:
+        return approval.id
+    return _required(
+        asked, approval.id, f"{command.tool!r} waits for a person since position {approval.position}"
+    )
+
+
+def _unbound(asked: Asked, approval: Approval) -> str | None:
+    """Say what it was asked under and is another now, the tool included; time is left out."""
+    if approval.tool_schema != asked.command.tool_schema:
+        return f"{asked.command.tool!r} takes other arguments, or has other defaults, than when it was asked"
+    return why_unbound(asked.contract, approval)
+
+
+def _to_ask(asked: Asked, demanding: tuple[Constraint, ...], void: str | None) -> Waiting:
+    contract, command, key = asked.contract, asked.command, asked.names.key
+    held = find(contract, key)
+    # What was begun stays as it is known: an act of which nobody knows must not look as if it waited.
+    intends = held is None or never_begun(held)
+    runtime, seconds = contract.runtime, command.approval_seconds
+    id = approval_id(contract.run, key, contract.position + 1 + intends)
+    question = _question(command.tool, demanding)
+    request = ApprovalRequested(
+        expires_at=None if seconds is None else after(latest(asked), seconds),
+        id=id,
+        key=key,
+        question=question,
+        runtime_digest=None if runtime is None else runtime_digest(runtime),
+        tool_schema=command.tool_schema,
+    )
+    events: tuple[Event, ...] = (request,)
+    if intends:
+        # Nothing is set aside for an act that may never begin, and no grant is drawn on.
+        waiting = intended(
+            asked, approval=None, authority=(), reserved=None, source_positions=positions(asked) or None
+        )
+        events = (waiting, request)
+    why = question if void is None else f"{void}; {question}"
+    return Waiting(events, intends, _required(asked, None, why))
+
+
+def _question(tool: str, demanding: tuple[Constraint, ...]) -> str:
+    """Say to a person why they are asked."""
+    if not demanding:
+        return f"{tool} is only done once a person has approved it"
+    said = "; ".join(f"{one.text} (constraint {one.id}, asserted by {one.asserted_by})" for one in demanding)
+    return f"May {tool} be done? {said}"[:4000]
+
+
+def _required(asked: Asked, id: str | None, why: str) -> Refusal:
+    """Refuse what waits for an answer; without an id nobody was asked yet."""
+    evidence = {"key": asked.names.key, "tool": asked.command.tool}
+    if id is not None:
+        evidence["id"] = id
+    return Refusal("approval_required", f"a person has to approve it: {why}", None, evidence)
+
+
+def told(records: Sequence[Record]) -> Refusal | None:
+    """Say what a claim came to that was recorded as waiting for a person; None: it did not come to that."""
+    for record in records:
+        event = record.event
+        if isinstance(event, ApprovalRequested):
+            why = f"{event.question}" if event.question else "it was asked for"
+            evidence = {"id": event.id, "key": event.key}
+            return Refusal(
+                "approval_required", f"a person has to approve it: {why}", record.position, evidence
+            )
+    return None

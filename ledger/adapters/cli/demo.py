@@ -19,7 +19,8 @@ HELP = """Show a ledger at work, in a few seconds.
 
 The processes are real. Recorded chats become runs. An agent opens a run, accepts constraints, gets a new
 goal, makes a promise and is killed. Another process loads the same contract, and the record says who asserted
-what, when, and what changed. The ledger is kept, in FOLDER or a new temporary folder, to look around in.
+what, when, and what changed. A payment whose answer was lost is not made again, and one above a limit waits
+for a person. The ledger is kept, in FOLDER or a new temporary folder, to look around in.
 
 \b
 Examples:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ledger import Actor, Contract, Page, open_ledger
-from ledger.adapters.demo import payment, succession, worker
+from ledger.adapters.demo import approval, payment, succession, worker
+from ledger.adapters.demo.approval import Consent
 from ledger.adapters.demo.payment import Payment
 from ledger.adapters.demo.processes import told
 from ledger.adapters.demo.succession import Succession
@@ -57,6 +58,8 @@ class Story(NamedTuple):
     """A payment whose answer was lost."""
     succession: Succession
     """A resume that was refused, and the successor that went on."""
+    consent: Consent
+    """A payment that waited for a person."""
     bound: list[dict[str, Any]]
     """What bound the payment, as the question `constraints-at-effect` answers it after all that."""
     report: Report
@@ -78,13 +81,18 @@ def play(path: Path) -> Story:
         with payment.server() as url:
             paid = payment.play(ledger, path, url)
             succeeded = succession.play(ledger, path, url)
-        return _gather(ledger, path, (killed, reader, stands_at), paid, succeeded)
+            consent = approval.play(ledger, path, url)
+        return _gather(ledger, path, (killed, reader, stands_at), (paid, succeeded, consent))
 
 
 def _gather(
-    ledger: Ledger, path: Path, left: tuple[Killed, Said, int], paid: Payment, succeeded: Succession
+    ledger: Ledger,
+    path: Path,
+    left: tuple[Killed, Said, int],
+    acts: tuple[Payment, Succession, Consent],
 ) -> Story:
     killed, reader, stands_at = left
+    paid, succeeded, consent = acts
     contract = ledger.contract(worker.RUN, at=killed.last.position)
     return Story(
         path=path,
@@ -96,6 +104,7 @@ def _gather(
         before=ledger.contract(worker.RUN, at=contract.goal.position - 1),
         payment=paid,
         succession=succeeded,
+        consent=consent,
         bound=_bound(ledger, paid.effect.key),
         report=verify(ledger),
     )

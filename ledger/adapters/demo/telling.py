@@ -9,6 +9,8 @@ from ledger.adapters.cli.screen import Column, Screen
 from ledger.adapters.cli.verdict import sentence, summary
 from ledger.adapters.cli.visible import one_line
 from ledger.adapters.cli.words import source_words, when
+from ledger.adapters.demo.approval import AMOUNT, APPROVER, TOO_MUCH, Consent
+from ledger.adapters.demo.approval import RUN as WAITED
 from ledger.adapters.demo.story import Story
 from ledger.adapters.demo.succession import SUCCESSOR
 from ledger.adapters.demo.worker import POLICY, RUN
@@ -19,7 +21,19 @@ from ledger.run.contract import Constraint, Contract
 def tell(story: Story, screen: Screen, *, program: str) -> None:
     """Write the story, one part after another; `program` is how the reader starts the command."""
     screen.line("Intent Ledger: what a run of an agent means, not only where it stands", style="bold")
-    for part in (_imported, _killed, _found, _asserted, _changed, _paid, _succeeded, _bound, _verified):
+    parts = (
+        _imported,
+        _killed,
+        _found,
+        _asserted,
+        _changed,
+        _paid,
+        _succeeded,
+        _consented,
+        _bound,
+        _verified,
+    )
+    for part in parts:
         part(story, screen)
     _next(story, screen, program)
 
@@ -48,6 +62,7 @@ def facts(story: Story) -> dict[str, Any]:
             "effect": story.payment.effect.model_dump(mode="json", exclude_none=True),
         },
         "succession": _succession_facts(story),
+        "consent": _consent_facts(story.consent),
         "bound": story.bound,
         "verify": summary(story.report),
     }
@@ -73,6 +88,21 @@ def _succession_facts(story: Story) -> dict[str, Any]:
     }
 
 
+def _consent_facts(done: Consent) -> dict[str, Any]:
+    return {
+        "asked": done.asked,
+        "refused": done.refused,
+        "told": done.told,
+        "request": done.request.model_dump(mode="json", exclude_none=True),
+        "approved_by": APPROVER,
+        "paid": done.paid,
+        "receipts": done.receipts,
+        "intended": done.intended,
+        "charges": done.charges,
+        "paid_once": len(done.charges) == 1,
+    }
+
+
 def _imported(story: Story, screen: Screen) -> None:
     screen.title("1  Recorded chats became runs")
     screen.entry(
@@ -85,7 +115,7 @@ def _imported(story: Story, screen: Screen) -> None:
         [
             (run.run, run.status, str(run.position), one_line(run.goal, most=44))
             for run in story.runs.runs
-            if run.run != RUN
+            if run.run not in (RUN, SUCCESSOR, WAITED)
         ],
         indent=3,
     )
@@ -218,8 +248,38 @@ def _succeeded(story: Story, screen: Screen) -> None:
     )
 
 
+def _consented(story: Story, screen: Screen) -> None:
+    screen.title("8  A payment above the limit waited for a person, and no process with it")
+    done = story.consent
+    screen.entry(
+        f"Process {done.asked} was to refund order 18. It tried to pay {TOO_MUCH} EUR, and was refused "
+        "before anything was sent:",
+        indent=3,
+    )
+    screen.entry(done.refused["said"], indent=5, hang=2, style="dim")
+    screen.entry(
+        f"So it tried {AMOUNT}, twice. A rule of the policy has a person approve that:"
+        if {*done.told} == {done.request.id}
+        else "It tried twice, and ASKED TWICE: a defect.",
+        indent=3,
+    )
+    (asking,) = (one for one in done.left.constraints if one.rule is not None and one.rule.needs_approval)
+    screen.entry(f"{asking.id}: {asking.text}", indent=5, hang=2)
+    screen.entry(_origin(asking), indent=7, hang=2, style="dim")
+    screen.entry("Both times it was told the id of the one request that waits, in the ledger:", indent=3)
+    screen.entry(done.request.id, indent=5, style="dim")
+    once = len(done.charges) == 1
+    screen.entry(
+        f"Then process {done.asked} ended: nothing waits in memory. {APPROVER} approved by that id. Process "
+        f"{done.paid} ran the same code, and paid; called once more, it was told {done.receipts[-1]['id']} "
+        f"again. The payment server's own record of order 18: {len(done.charges)} charge"
+        + (". " if once else "s. PAID TWICE: a defect.").rstrip(),
+        indent=3,
+    )
+
+
 def _bound(story: Story, screen: Screen) -> None:
-    screen.title("8  Asked afterwards: which rules bound the payment, and who said so")
+    screen.title("9  Asked afterwards: which rules bound the payment, and who said so")
     for one in story.bound:
         said = "published" if one["published"] else "CLAIMED"
         screen.entry(
@@ -236,13 +296,13 @@ def _bound(story: Story, screen: Screen) -> None:
 
 
 def _verified(story: Story, screen: Screen) -> None:
-    screen.title("9  Is the record what was written?")
+    screen.title("10  Is the record what was written?")
     for line in sentence(story.report):
         screen.entry(line, indent=3, hang=2)
 
 
 def _next(story: Story, screen: Screen, program: str) -> None:
-    screen.title("10  Look around: type")
+    screen.title("11  Look around: type")
     screen.command(f"export INTENT_LEDGER_URL={shlex.quote(str(story.path))}", indent=3)
     for line in (
         "runs",
@@ -251,6 +311,7 @@ def _next(story: Story, screen: Screen, program: str) -> None:
         f"log {RUN}",
         f"effects {RUN} --all",
         "runs --held",
+        f"log {WAITED}",
         f"brief {SUCCESSOR}",
         f"diff {RUN} {SUCCESSOR}",
         f"ask constraints-at-effect key={story.payment.effect.key[:12]}",

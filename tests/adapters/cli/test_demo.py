@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 from ledger import open_ledger
-from ledger.adapters.demo import story, succession, worker
+from ledger.adapters.demo import approval, story, succession, worker
 from ledger.errors import StoreError
-from ledger.events import EffectReconciled, EffectStarted
+from ledger.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    EffectIntended,
+    EffectReconciled,
+    EffectRefused,
+    EffectStarted,
+)
 from tests.adapters.cli.command import run, run_anew
 from tests.conftest import ROOT
 
@@ -83,6 +90,46 @@ def test_a_run_whose_rule_was_withdrawn_is_held_and_its_successor_pays_nothing_a
     assert paid == []
 
 
+def test_a_payment_above_the_limit_waits_for_a_person_and_is_made_once_by_another_process(
+    shown: tuple[Path, str],
+) -> None:
+    path, out = shown
+    with open_ledger(path, create=False) as ledger:
+        records = list(ledger.log(approval.RUN))
+        rules = ledger.contract(approval.RUN, at=4).constraints
+    events = [record.event for record in records]
+    (asked,) = (record for record in records if isinstance(record.event, ApprovalRequested))
+    (answer,) = (event for event in events if isinstance(event, ApprovalAnswered))
+    waiting, begun = (event for event in events if isinstance(event, EffectIntended))
+    assert isinstance(asked.event, ApprovalRequested)
+    assert (answer.id, answer.by, answer.answer) == (asked.event.id, approval.APPROVER, "approved")
+    assert asked.actor.id == "agent:refunds"
+    assert (waiting.approval, begun.approval) == (None, asked.event.id)
+    assert [type(event) for event in events].count(EffectStarted) == 1
+    flat = " ".join(out.split())
+    assert asked.event.id in flat
+    assert f"ask-above-100: {rules[0].text} by human:kim, from policy:payments revision 1;" in flat
+    assert "nothing waits in memory. human:lee approved by that id." in flat
+    assert "The payment server's own record of order 18: 1 charge." in flat
+
+
+def test_a_payment_that_breaks_a_rule_is_refused_and_the_rule_named(shown: tuple[Path, str]) -> None:
+    path, out = shown
+    with open_ledger(path, create=False) as ledger:
+        events = [record.event for record in ledger.log(approval.RUN)]
+    (refused,) = (event for event in events if isinstance(event, EffectRefused))
+    assert refused.rule == "constraint_violated"
+    assert refused.evidence is not None
+    named = {name: refused.evidence[name] for name in ("asserted_by", "id", "revision", "source")}
+    assert named == {
+        "asserted_by": "human:kim",
+        "id": "never-above-1000",
+        "revision": "1",
+        "source": "policy:payments",
+    }
+    assert "constraint 'never-above-1000' of policy:payments, asserted by human:kim" in " ".join(out.split())
+
+
 @pytest.mark.slow
 def test_what_it_tells_to_type_next_works(shown: tuple[Path, str]) -> None:
     path, out = shown
@@ -123,6 +170,12 @@ def test_the_document_tells_the_same_story(tmp_path: Path) -> None:
     assert (done["verdict"], done["paid_once"]) == ("restart", True)
     assert done["receipt"] == document["payment"]["receipt"]
     assert [one["ref"] for one in done["dropped"]] == ["constraint:limit-100"]
+    waited = document["consent"]
+    assert waited["paid_once"] is True
+    assert waited["told"] == [waited["request"]["id"]] * 2
+    assert waited["asked"] != waited["paid"]
+    assert waited["receipts"] == waited["charges"] * 2
+    assert waited["refused"]["id"] == "never-above-1000"
     bound = {one["id"]: (one["author"], one["published"]) for one in document["bound"]}
     assert bound == {
         "limit-100": ("human:kim", 1),

@@ -160,6 +160,7 @@ def _approval(one: Approval) -> Cells:
         "at": write_time(one.at),
         "key": one.key,
         "question": storable(one.question),
+        "requested_by": one.requested_by,
         "expires_at": _time(one.expires_at),
         "tool_schema": one.tool_schema,
         "runtime_digest": one.runtime_digest,
@@ -169,6 +170,7 @@ def _approval(one: Approval) -> Cells:
         "answered_by": None if answer is None else answer.by,
         "answered_at": None if answer is None else write_time(answer.at),
         "answered_position": None if answer is None else answer.position,
+        "reason": None if answer is None else storable(answer.reason),
     }
 
 
@@ -274,6 +276,7 @@ APPROVALS = _table(
     "id",
     Column("key"),
     Column("question", optional=True),
+    Column("requested_by", optional=True),
     Column("expires_at", optional=True),
     Column("tool_schema", optional=True),
     Column("runtime_digest", optional=True),
@@ -283,6 +286,7 @@ APPROVALS = _table(
     Column("answered_by", optional=True),
     Column("answered_at", optional=True),
     Column("answered_position", "integer", optional=True),
+    Column("reason", optional=True),
 )
 CONSTRAINTS = _table(
     "constraints",

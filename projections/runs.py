@@ -26,7 +26,7 @@ from projections.words import storable
 
 RUNS = "runs"
 
-_FORM = 2
+_FORM = 3
 """Rises when columns change; the fold has a version of its own."""
 
 _KEPT_BYTES = 2 * 1024 * 1024

@@ -20,7 +20,7 @@ Each function takes, beside its own filters:
 Each raises what `ask` raises: RunNotFound, ProjectionStopped, ProjectionBehind, ProjectionAhead.
 """
 
-from projections.views.approvals import Requested, approvals
+from projections.views.approvals import Demand, Requested, approvals
 from projections.views.base import Asking, View
 from projections.views.constraints import InForce, constraints
 from projections.views.effects import OpenEffect, effects
@@ -30,6 +30,7 @@ from projections.views.runs import Listed, runs
 
 __all__ = [
     "Asking",
+    "Demand",
     "Granted",
     "InForce",
     "Listed",

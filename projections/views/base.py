@@ -54,6 +54,8 @@ class Selection(NamedTuple):
     """Conditions, each with what it needs: one whose value is None is left out."""
     values: Mapping[str, Value]
     """What the conditions name, beside `now` and `run`."""
+    beside: Callable[[Asked, list[dict[str, Any]]], None] | None = None
+    """Fills in fields of rows with what is read elsewhere, of the same moment."""
 
 
 OF_RUNS = "JOIN {runs.runs} AS r ON r.run = o.run"
@@ -66,15 +68,16 @@ def view(
     conditions = [condition for condition, needed in selection.conditions if needed is not None]
     if asking.get("run") is not None:
         conditions.append("o.run = :run")
+    question = _Rows(selection, " AND ".join(conditions) or "1 = 1")
     answer = ask(
         ledger,
-        _Rows(selection, " AND ".join(conditions) or "1 = 1"),
+        question,
         now=asking.get("now"),
         catch_up=asking.get("catch_up", True),
         progress=asking.get("progress"),
         run=asking.get("run"),
     )
-    rows = [read(_fields(selection.columns, row), answer.now) for row in answer.rows]
+    rows = [read(fields, answer.now) for fields in question.found]
     return View(rows, answer.as_of, answer.events, answer.now, answer.notes, answer.left_out)
 
 
@@ -92,12 +95,18 @@ class _Rows(Question):
     def __init__(self, selection: Selection, where: str) -> None:
         self._selection = selection
         self._where = where
+        self.found: list[dict[str, Any]] = []
+        """What was found, by field."""
 
     def rows(self, asked: Asked) -> Iterable[Row]:
         one = self._selection
         columns = ", ".join(one.columns.values())
         query = f"SELECT {columns} FROM {one.rows} WHERE {self._where} ORDER BY {one.order}"
-        return asked.select(query, **asked.given, **one.values, now=write_time(asked.now))
+        rows = asked.select(query, **asked.given, **one.values, now=write_time(asked.now))
+        self.found = [_fields(one.columns, row) for row in rows]
+        if one.beside is not None:
+            one.beside(asked, self.found)
+        return rows
 
 
 _TIME = re.compile(r"(at|since|due|valid_from|valid_until|lease_until|.*_at)")

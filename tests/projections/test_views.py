@@ -11,9 +11,10 @@ import pytest
 from ledger import Actor, Ledger, Source, open_ledger
 from ledger.codec import effect_digest
 from ledger.commands import OpenObligation
-from ledger.errors import RunNotFound
+from ledger.errors import ApprovalRequired, RunNotFound
 from ledger.events import ApprovalAnswered, ApprovalRequested, EffectIntended
-from ledger.values import Recovery
+from ledger.values import Operator, Predicate, Recovery, Rule
+from ledger.values.parts import Published
 from projections import views
 from projections.errors import ProjectionBehind
 from projections.runner import Progress
@@ -160,9 +161,9 @@ def test_approvals_wait_are_answered_or_come_too_late(ledger: Ledger, clock: Set
         "run",
         [
             ApprovalRequested(id="open", key=KEY, question="May it?"),
-            ApprovalRequested(id="ends", key=KEY, expires_at=end),
-            ApprovalRequested(id="yes", key=KEY, expires_at=end + timedelta(hours=1)),
-            ApprovalRequested(id="no", key=KEY),
+            ApprovalRequested(id="ends", key="6" * 64, expires_at=end),
+            ApprovalRequested(id="yes", key="7" * 64, expires_at=end + timedelta(hours=1)),
+            ApprovalRequested(id="no", key="8" * 64),
             ApprovalAnswered(id="yes", answer="approved", by="human:kim"),
             ApprovalAnswered(id="no", answer="denied", by="human:kim"),
             ApprovalAnswered(id="no", answer="approved", by="human:lee"),
@@ -178,10 +179,82 @@ def test_approvals_wait_are_answered_or_come_too_late(ledger: Ledger, clock: Set
         ("no", "denied", "human:kim", 7),
     ]
     assert (found[2].question, found[2].key, found[2].position) == ("May it?", KEY, 2)
+    assert (found[2].tool, found[2].args, found[2].demanded_by, found[2].goal) == (None, None, (), "goal")
     assert [one.id for one in views.approvals(ledger, pending=True).rows] == ["ends", "open"]
     clock.now = end
     assert [one.id for one in views.approvals(ledger, pending=True).rows] == ["open"]
     assert next(one for one in views.approvals(ledger).rows if one.id == "ends").state == "expired"
+
+
+LIMIT = Rule(
+    needs_approval=True,
+    tools=("pay",),
+    when=(Predicate(operator=Operator.GREATER, path="/amount", value="100"),),
+)
+
+
+def wait(ledger: Ledger, **args: Any) -> str:
+    """Let an agent pay where a person has to approve it; return the id of the request."""
+    run = ledger.run("run", actor=Actor("agent:a"))
+    with pytest.raises(ApprovalRequired) as told:
+        run.perform("pay", args, lambda to, amount=500: None, recovery=Recovery.AT_MOST_ONCE, step="s")
+    return str(told.value.id)
+
+
+def test_an_approver_sees_what_is_asked_and_by_whom_and_which_constraint_demands_it(
+    ledger: Ledger, clock: SetClock
+) -> None:
+    said = Published(id="limit", text="Ask above 100", rule=LIMIT)
+    ledger.source("policy:a").publish("7", [said], by="human:kim")
+    run = ledger.open_run("run", "Pay them", actor=KIM)
+    run.accept(
+        "limit",
+        "Ask above 100",
+        source=Source("policy", "a", revision="7"),
+        asserted_by="human:lee",
+        rule=LIMIT,
+    )
+    by_default, named = wait(ledger, to="x"), wait(ledger, to="y", amount=101)
+    refused, given = wait(ledger, to="z", amount=200), wait(ledger, to="z", amount=300)
+    ledger.deny(refused, by="human:lee", reason="too much")
+    ledger.approve(given, by="human:lee", reason="it is owed")
+    shown(ledger.store)
+    found = {one.id: one for one in views.approvals(ledger).rows}
+    one = found[by_default]
+    assert (one.tool, one.step, one.args, one.requested_by) == (
+        "pay",
+        "s",
+        '{"amount":500,"to":"x"}',
+        "agent:a",
+    )
+    assert one.demanded_by == (views.Demand("limit", "Ask above 100", "policy:a", "7", "human:lee", 2),)
+    assert (one.goal, one.state, one.void, one.key) == ("Pay them", "pending", None, by_default[:64])
+    assert found[named].args == '{"amount":101,"to":"y"}'
+    # What is denied waits no more in the contract, and who looks sees still what it was.
+    assert (found[refused].state, found[refused].answered_by, found[refused].reason) == (
+        "denied",
+        "human:lee",
+        "too much",
+    )
+    assert (found[refused].tool, found[refused].args) == ("pay", '{"amount":200,"to":"z"}')
+    assert (found[given].state, found[given].reason, found[given].void) == ("approved", "it is owed", None)
+    assert {one.id for one in views.approvals(ledger, pending=True).rows} == {by_default, named}
+
+    run.revise_goal("Pay half", reason="less is owed", by="human:kim")
+    shown(ledger.store)
+    why = f"the terms changed at position {ledger.contract('run').position}"
+    found = {one.id: one for one in views.approvals(ledger).rows}
+    assert {id: (one.state, one.void) for id, one in found.items()} == {
+        by_default: ("void", why),
+        named: ("void", why),
+        refused: ("denied", why),
+        given: ("void", why),
+    }
+    assert views.approvals(ledger, pending=True).rows == []
+    again = wait(ledger, to="x")
+    shown(ledger.store)
+    assert [one.id for one in views.approvals(ledger, pending=True).rows] == [again]
+    assert by_default not in {one.id for one in views.approvals(ledger).rows}
 
 
 def test_constraints_are_found_by_their_source(ledger: Ledger) -> None:

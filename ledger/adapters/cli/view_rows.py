@@ -66,10 +66,12 @@ def _object(one: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return _object(value)
     if isinstance(value, datetime):
         return write_time(value)
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, Mapping):
         return {name: _plain(member) for name, member in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(member) for member in value] if isinstance(value, tuple) else value

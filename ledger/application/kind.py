@@ -77,6 +77,8 @@ class Kind(Generic[S]):
     """Read what the store holds of the effect a command speaks of."""
     beside: Callable[[Edge, S, Command], Beside[S] | None] = lambda edge, state, command: None
     """Read the other streams that a command speaks of; None where it speaks of none."""
+    past: Callable[[Edge, str, int], S] | None = None
+    """Read the state as it was at a position."""
     told: Callable[[S, Command, Sequence[Record]], Refusal | None] = lambda state, command, records: None
     """Say what to tell who asked where what was recorded is not what they asked for, from the state then."""
     telling: tuple[type[Event], ...] = ()

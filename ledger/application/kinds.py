@@ -192,6 +192,7 @@ RUN: Kind[Contract | None] = Kind(
     is_wanted=is_wanted,
     look_up=look_up,
     beside=_run_beside,
+    past=lambda edge, run, position: load_contract(edge, run, upto=position).state,
     told=_run_told,
     telling=TELLING,
     weigh=_run_weigh,

@@ -156,14 +156,8 @@ class Stream(Generic[S]):
     def _say(self, statement: Statement) -> Steps[Stated]:
         statement.doubts = self.doubts.of(statement)
         try:
-            stated = (yield from self.tip.landed(statement)) if statement.doubts else None
-            if stated is None:
-                stated = yield from self._try(statement)
-        except PositionConflict:
-            # What took the place may be what was sent the first time, landed late.
-            stated = yield from self.tip.landed(statement)
-            if stated is None:
-                raise
+            stated = yield from self._landed_or_tried(statement)
+            refusal = yield from self._to_tell(statement, stated)
         except (StoreUnavailable, StoreBusy) as error:
             if not statement.doubts:
                 raise
@@ -174,17 +168,32 @@ class Stream(Generic[S]):
                 self.doubts.keep(statement)
             raise
         self.doubts.settle(statement)
-        self._tell(statement, stated)
-        return stated
-
-    def _tell(self, statement: Statement, stated: Stated) -> None:
-        """Raise what is told to who asked, where what is stored is not what they asked for."""
-        if not self._has_to_tell(record.event for record in stated.records):
-            return
-        assert statement.command is not None
-        refusal = self._kind.told(self.state, statement.command, stated.records)
         if refusal is not None:
             raise refusal_error(refusal)
+        return stated
+
+    def _landed_or_tried(self, statement: Statement) -> Steps[Stated]:
+        try:
+            stated = (yield from self.tip.landed(statement)) if statement.doubts else None
+            return stated or (yield from self._try(statement))
+        except PositionConflict:
+            # What took the place may be what was sent the first time, landed late.
+            stated = yield from self.tip.landed(statement)
+            if stated is None:
+                raise
+            return stated
+
+    def _to_tell(self, statement: Statement, stated: Stated) -> Steps[Refusal | None]:
+        """Say what to tell who asked, where what is stored is not what they asked for."""
+        kind, command = self._kind, statement.command
+        if not self._has_to_tell(record.event for record in stated.records):
+            return None
+        assert command is not None
+        state = self.state
+        if self.position > stated.position and kind.past is not None:
+            # Others have gone on from it, and what it came to is what it came to then.
+            state = yield Call(partial(kind.past, self.edge, self.name, stated.position))
+        return kind.told(state, command, stated.records)
 
     def _has_to_tell(self, events: Iterable[Event]) -> bool:
         telling = self._kind.telling

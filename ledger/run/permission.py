@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ledger.commands import ClaimEffect
-from ledger.run.claims import names_of, objections
+from ledger.run.claims import claim, names_of, objections
 from ledger.run.contract import Contract
 from ledger.run.decide import barred
 from ledger.run.decision import Given, Refusal
@@ -55,9 +55,13 @@ def permission(contract: Contract, command: ClaimEffect, given: Given) -> Permis
 
 def _against(contract: Contract, command: ClaimEffect, given: Given) -> Iterator[Refusal]:
     bar = barred(contract, given.incarnation)
+    decision = claim(contract, command, given)
+    # As in `decide`: only what would add to the run goes beyond a limit, and then that is told first.
+    limit = beyond(contract, command, given) if bar is None else None
     if bar is not None:
         yield bar
+    elif limit is not None and decision.events:
+        yield limit
     yield from objections(contract, command, given)
-    limit = beyond(contract, command, given)
-    if limit is not None and bar is None:
+    if limit is not None and isinstance(decision, Refusal) and not decision.events:
         yield limit

@@ -63,8 +63,11 @@ def _names(
 
 def intended(asked: Asked, **found: Any) -> EffectIntended:
     """State the intention of an act, with what was found out while deciding it."""
-    command, names = asked.command, asked.names
+    command, names, known = asked.command, asked.names, asked.looked.effect
     scheme = "v1" if command.given is None else "given"
+    if known is not None and command.max_attempts == 1:
+        # Who declares nothing is held to what was declared before, and so is whoever tries after that.
+        found["max_attempts"] = known.max_attempts
     return stated(
         EffectIntended, command, act=names.act, key=names.key, key_scheme=scheme, witnessed=True, **found
     )

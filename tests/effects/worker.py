@@ -5,6 +5,7 @@ They are forked from a server that has loaded the ledger, so that each begins at
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,7 +17,10 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ledger.errors import LedgerError
+from ledger import Actor, Ledger, Retry
+from ledger.application.edge import Edge
+from ledger.errors import EffectFailed, LedgerError
+from ledger.stores.opening import open_store
 from ledger.testing import START, Clock
 from tests.effects.deeds import DEEDS, before_each_call
 from tests.effects.hooked import CLAIM, EVIDENCE, OUTCOME, hooked
@@ -139,6 +143,25 @@ def perform_at_once(
         worker.start()
     for worker in workers:
         worker.join()
+
+
+def be_refused_and_end_in_the_pause(place: Path | str, run: str, reports: Connection) -> None:
+    """Perform what the outside refuses, and end without a word where another attempt is waited for."""
+
+    def refuse(order: int, *, effect: Any) -> None:
+        reports.send(f"attempt {effect.attempt}")
+        raise ValueError("no such order")
+
+    def end(seconds: float) -> NoReturn:
+        os._exit(0)
+
+    with Ledger(Edge(open_store(place), "default", Actor("service:tests"), wait=end)) as ledger:
+        try:
+            ledger.run(run).perform(
+                "refund", {"order": 17}, refuse, definite_errors=ValueError, retry=Retry(3, backoff=0)
+            )
+        except EffectFailed as error:
+            reports.send(type(error).__name__)
 
 
 def drain(reports: Connection) -> list[Any]:

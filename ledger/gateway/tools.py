@@ -26,10 +26,12 @@ Probe = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often a tool is tried again by itself after definite failures.
+    """How often a tool is tried again by itself, after definite failures and what its recovery allows.
 
-    The count is in the ledger: who comes later, in another process, goes on counting. Once the attempts are
-    used up a person owes what comes next.
+    The count is in the ledger, and attempts found not to have happened are counted too: who comes later, in
+    another process, goes on counting, also where it declares nothing. Once the attempts are used up the run
+    owes a person what comes next, as the obligation `failed:KEY`, and calls are told `EffectFailed` until more
+    attempts are declared. The pauses are those of the caller that waits: who calls in one tries at once.
     """
 
     max_attempts: int
@@ -41,7 +43,7 @@ class Retry:
     longest: float = 60.0
     """Seconds of the longest pause."""
     on: tuple[type[BaseException], ...] = (Exception,)
-    """Which of the definite errors are worth another attempt."""
+    """Which errors are worth another attempt by itself; after another one the caller decides."""
 
     def __post_init__(self) -> None:
         if type(self.max_attempts) is not int or self.max_attempts < 2:

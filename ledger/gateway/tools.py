@@ -30,7 +30,7 @@ class Retry:
 
     The count is in the ledger, and attempts found not to have happened are counted too: who comes later, in
     another process, goes on counting, also where it declares nothing. Once the attempts are used up the run
-    owes a person what comes next, as the obligation `failed:KEY`, and calls are told `EffectFailed` until more
+    owes a person what comes next, as the obligation `failed:KEY`, and calls raise `EffectFailed` until more
     attempts are declared. The pauses are those of the caller that waits: who calls in one tries at once.
     """
 

@@ -19,12 +19,20 @@ from tests.test_readme import blocks, run
 
 PAGE = (ROOT / "docs/how-to/effects.md").read_text("utf-8")
 HTTP_PAGE = (ROOT / "docs/how-to/effects-http.md").read_text("utf-8")
-EXAMPLE, WORKER = blocks(PAGE, "python")
-PRINTED, WORKED = blocks(PAGE, "text")
+EXAMPLE, WORKER, RETRIES = blocks(PAGE, "python")
+PRINTED, WORKED, RETRIED = blocks(PAGE, "text")
 
 
 def test_the_example_runs(tmp_path: Path) -> None:
     assert run(EXAMPLE, tmp_path) == PRINTED
+
+
+def test_what_is_tried_again_ends_in_what_is_owed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(RETRIES, "retries.py", "exec"), {"__name__": "retries"})
+    assert capsys.readouterr().out == RETRIED
 
 
 @pytest.fixture

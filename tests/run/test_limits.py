@@ -15,6 +15,7 @@ from ledger.commands import (
     MakeAssumption,
     MoveCursor,
     RefuteAssumption,
+    ResumeRun,
     ReviseGoal,
     SuspendRun,
 )
@@ -175,6 +176,15 @@ def test_an_act_that_waited_counts_once_and_begins_at_the_limit_once_it_is_appro
     assert begins.after.contract.tally.effects == 1
     stop = suspended("effects", "the run was given 1 effects, which are intended")
     waits.when(claim(step="other", occurrence="two")).then_refused("run_is_held", events=[stop])
+
+
+def test_the_wall_time_goes_on_while_a_person_thinks_and_their_answer_is_heard_after_it() -> None:
+    late = answer(limited(wall_seconds=60).when(ASKED).after.later(hours=9), "approved")
+    assert late.contract.status == "open"
+    over = suspended("wall_seconds", "the run was given 60 seconds, which are over")
+    stopped = late.when(ASKED).then_refused("run_is_held", events=[over])
+    resumed = stopped.by(KIM).when(ResumeRun()).after.by(AGENT)
+    assert started(resumed.when(ASKED)) is not None
 
 
 def test_each_attempt_at_an_approved_act_counts() -> None:

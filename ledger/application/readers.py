@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ledger.application.sayings import several
+from ledger.application.published import Constraints, published_of
 from ledger.canonical import invalid
 from ledger.gateway.tools import is_async
 from ledger.run.sources import SourceState
@@ -23,19 +23,14 @@ class Reading:
 
     revision: str
     """What the outside calls this state of the source; other words have another revision."""
-    constraints: Mapping[str, str] | Iterable[Published]
-    """Texts by id, or `Published`; kept as a tuple of these."""
+    constraints: Constraints
+    """Texts by id, or text and rule by id, or `Published`, as `publish` takes them; kept as a tuple of
+    `Published`."""
     withdrawn: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """What was withdrawn by its name: `{id: (by, reason)}`. What is only left out needs no entry."""
 
     def __post_init__(self) -> None:
-        given = self.constraints
-        if isinstance(given, Mapping):
-            given = [Published(id=id, text=text) for id, text in given.items()]
-        said = several("constraints", given)
-        for one in said:
-            if not isinstance(one, Published):
-                raise invalid("constraints", f"give texts by id, or Published, not {one!r:.50}")
+        said = published_of(self.constraints)
         ids = [one.id for one in said]
         twice = next((id for id in ids if ids.count(id) > 1), None) if len(set(ids)) < len(ids) else None
         if twice is not None:

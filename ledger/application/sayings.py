@@ -15,6 +15,7 @@ from ledger.application.payloads import Packed, pack, pack_content, pack_report
 from ledger.application.statements import Context
 from ledger.canonical import canonical_text, invalid
 from ledger.errors import StoreUnavailable
+from ledger.run.stated_rule import rule_of
 from ledger.values import Actor, Change, Ending, Rule, Runtime, Source, Step
 
 Amounts = Mapping[str, Decimal | str | int]
@@ -146,20 +147,27 @@ class RunSayings(ABC, Generic[R]):
         accepted_by: str | None = None,
         asserted_at: datetime | None = None,
         change: Change | str | None = None,
-        rule: Rule | None = None,
+        rule: Rule | Mapping[str, Any] | None = None,
         valid_from: datetime | None = None,
         valid_until: datetime | None = None,
     ) -> R:
         """Accept a constraint. With `change` it takes the place of the one in force under this id.
 
         Where a source is named, the acceptance holds only if the source has not moved when it is stored; a
-        text that is not byte for byte what the source publishes is kept and shown as claimed.
+        text that is not byte for byte what the source publishes is kept and shown as claimed. Where no rule
+        is given, the rule is taken that the source publishes with that text.
+
+        `rule` is what a machine holds every act to; without one a constraint is words for model and reviewer,
+        and is shown as not enforced. It is a `Rule`, or a mapping as documents have it: `{"tools":
+        ["refund"], "when": [{"path": "/amount", "operator": "gt", "value": 100}], "needs_approval": True}`.
 
         Raises:
+            InvalidInput: the rule is none; `path` names the field.
             IdInUse: the id is in force with other content and no `change` was named.
             ContractChanged: the source withdrew or reworded it, or the revision that is named never said it.
             NotForAgents: an agent would relax what is in force, word it in its own words, take it from its
-                source, or keep old words that its source replaced.
+                source, keep old words that its source replaced, or accept without the rule what its source
+                publishes with one.
         """
         return self._say(
             c.AcceptConstraint,
@@ -170,7 +178,7 @@ class RunSayings(ABC, Generic[R]):
             accepted_by=accepted_by,
             asserted_at=asserted_at,
             change=change,
-            rule=rule,
+            rule=None if rule is None else rule_of(rule),
             valid_from=valid_from,
             valid_until=valid_until,
         )

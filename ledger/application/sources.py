@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from ledger import commands as c
 from ledger.application.mending import mended
+from ledger.application.published import Constraints, published_of
 from ledger.application.sayings import build, several
 from ledger.application.statements import Context, Stated
 from ledger.application.turns import Turns
 from ledger.run.sources import SourceState
-from ledger.values import Published
 
 R = TypeVar("R")
 
@@ -44,13 +44,16 @@ class SourceSayings(ABC, Generic[R]):
     def publish(
         self,
         revision: str,
-        constraints: Mapping[str, str] | Iterable[Published],
+        constraints: Constraints,
         *,
         withdraw: Iterable[str] = (),
         reason: str | None = None,
         by: str | None = None,
     ) -> R:
-        """Publish a revision: all that the source says now, as texts by id or as `Published`.
+        """Publish a revision: all that the source says now, as texts by id, or as text and rule by id.
+
+        `{"limit": {"text": "Ask above 100", "rule": {"tools": ["refund"], "needs_approval": True}}}`: a rule
+        is as `Run.accept` takes it. A list of `Published`, or of such mappings with an `id`, says the same.
 
         What it said before and does not say now is withdrawn by that; `withdraw` confirms it by naming it.
 
@@ -59,14 +62,10 @@ class SourceSayings(ABC, Generic[R]):
             IdInUse: this revision was published with other content.
             AuthorityExceeded: who publishes is not an owner; for an authenticated actor that is the actor.
         """
-        if isinstance(constraints, Mapping):
-            listed: tuple[object, ...] = tuple({"id": id, "text": text} for id, text in constraints.items())
-        else:
-            listed = several("constraints", constraints)
         command = build(
             c.PublishRevision,
             revision=revision,
-            constraints=listed,
+            constraints=published_of(constraints),
             withdraw=several("withdraw", withdraw),
             reason=reason,
             by=by,

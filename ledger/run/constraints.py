@@ -23,7 +23,7 @@ from ledger.run.decision import (
 from ledger.run.fold import Changes, put
 from ledger.run.following import followed, followed_with
 from ledger.run.sources import Gone, SourceState
-from ledger.run.strictness import is_as_strict, same_source
+from ledger.run.strictness import forbids_as_much, is_as_strict, same_source
 
 # Where a source stands and what is superseded are found out while deciding; the rest is the statement.
 _FOUND_OUT = frozenset({"change", "published", "source", "source_position", "supersedes"})
@@ -62,6 +62,7 @@ def accept(contract: Contract, command: AcceptConstraint, given: Given) -> Decis
     """Accept a new id; supersede one in force only with a named change; refuse what its source withdrew."""
     source = None if command.source is None else given.sources[command.source.stream]
     if source is not None:
+        command = _with_published_rule(command, source)
         moved = _moved(command, source, given)
         if moved is not None:
             return moved
@@ -81,8 +82,49 @@ def accept(contract: Contract, command: AcceptConstraint, given: Given) -> Decis
             return barred
     elif command.change is not None:
         return not_open("constraint", command.id)
+    elif source is not None and is_agent(given.actor):
+        unruled = _unruled(command, source, given)
+        if unruled is not None:
+            return unruled
     guards = {} if source is None else {source.source: source.position}
     return Admitted((event,), guards)
+
+
+def _with_published_rule(command: AcceptConstraint, source: SourceState) -> AcceptConstraint:
+    """Take the rule that a source publishes with the words that are accepted, where none is named.
+
+    A published rule is a rule: to repeat only its words must not take it out of force.
+    """
+    item = source.item(_item(command))
+    if item is None or item.rule is None or command.rule is not None or item.text != command.text:
+        return command
+    return command.with_fields({"rule": item.rule})
+
+
+def _unruled(command: AcceptConstraint, source: SourceState, given: Given) -> Refusal | None:
+    """Refuse an agent to accept what its source publishes with a rule so that the rule would not bind."""
+    item = source.item(_item(command))
+    if item is None or item.rule is None:
+        return None
+    begins, ends = command.valid_from, command.valid_until
+    if command.rule is None or not forbids_as_much(command.rule, item.rule):
+        how = "without it, or with one that binds less, as far as one can tell"
+    elif ends is not None or (begins is not None and begins > given.now):
+        how = "for a time of its own"
+    else:
+        return None
+    return Refusal(
+        "not_for_agents",
+        f"{source.source} publishes {item.id!r} with a rule, and {given.actor.id} would accept it {how}: its "
+        "own text brings its own rule, for as long as it stands",
+        evidence={
+            "command": AcceptConstraint.name,
+            "actor": given.actor.id,
+            "id": command.id,
+            "source": source.source,
+            "source_position": source.position,
+        },
+    )
 
 
 def _acceptance(

@@ -22,6 +22,7 @@ from enum import Enum
 from typing import Any, Literal, NamedTuple
 
 from ledger.canonical import canonical_text, load_text
+from ledger.run.rule_words import condition_words, one_of
 from ledger.values import Operator, Predicate, Rule
 
 What = Literal["tool", "args", "resource", "tenant"]
@@ -107,16 +108,12 @@ def _denied(rule: Rule, tool: str) -> Iterable[Breach]:
 
 def _not_allowed(rule: Rule, tool: str) -> Iterable[Breach]:
     if rule.allow is not None and tool not in rule.allow:
-        yield Breach("tool", None, f"the tool is {_one_of(rule.allow)}", tool)
+        yield Breach("tool", None, f"the tool is {one_of(rule.allow)}", tool)
 
 
 def _named(what: What, allowed: tuple[str, ...] | None, named: str | None) -> Iterable[Breach]:
     if allowed is not None and (named is None or named not in allowed):
-        yield Breach(what, None, f"the {what} is {_one_of(allowed)}", named, undecidable=named is None)
-
-
-def _one_of(names: tuple[str, ...]) -> str:
-    return f"one of {', '.join(names)}" if names else "one of none"
+        yield Breach(what, None, f"the {what} is {one_of(allowed)}", named, undecidable=named is None)
 
 
 # --- one condition on arguments -----------------------------------------------------------------
@@ -129,29 +126,12 @@ class _Place(Enum):
     NONE_SUCH = "the path is no JSON Pointer"
 
 
-_WORDS: Mapping[Operator, str] = {
-    Operator.EQUAL: "is",
-    Operator.NOT_EQUAL: "is not",
-    Operator.LESS: "is less than",
-    Operator.AT_MOST: "is at most",
-    Operator.GREATER: "is greater than",
-    Operator.AT_LEAST: "is at least",
-    Operator.ONE_OF: "is one of",
-    Operator.NONE_OF: "is none of",
-    Operator.STARTS_WITH: "starts with",
-    Operator.PRESENT: "is there",
-    Operator.ABSENT: "is not there",
-}
-
-
 def _argument(predicate: Predicate, root: Any) -> Breach | None:
     found = _at(root, predicate.path)
     if _is_met(predicate, found):
         return None
-    place = predicate.path or "the whole of the arguments"
-    limit = "" if predicate.value is None else f" {predicate.value}"
     value = None if isinstance(found, _Place) else canonical_text(found)
-    return Breach("args", predicate.path, f"{place} {_WORDS[predicate.operator]}{limit}", value)
+    return Breach("args", predicate.path, condition_words(predicate), value)
 
 
 def _at(value: Any, path: str) -> Any:

@@ -20,7 +20,7 @@ def is_as_strict(new: ConstraintAccepted, old: ConstraintAccepted) -> bool:
         same_source(new, old)
         and (new.text == old.text or bool(new.published and old.published))
         and _lasts_as_long(new, old)
-        and (old.rule is None or (new.rule is not None and _forbids_as_much(new.rule, old.rule)))
+        and (old.rule is None or (new.rule is not None and forbids_as_much(new.rule, old.rule)))
     )
 
 
@@ -40,7 +40,11 @@ def _lasts_as_long(new: ConstraintAccepted, old: ConstraintAccepted) -> bool:
     return begins and ends
 
 
-def _forbids_as_much(new: Rule, old: Rule) -> bool:
+def forbids_as_much(new: Rule, old: Rule) -> bool:
+    """Tell whether a rule surely refuses what another one refuses, and asks about what it asks about.
+
+    What the other one would have a person approve may be refused instead, and not the other way about.
+    """
     return (
         (not new.tools or (bool(old.tools) and set(new.tools) >= set(old.tools)))
         # Each condition on the arguments makes a rule speak of less.
@@ -50,8 +54,13 @@ def _forbids_as_much(new: Rule, old: Rule) -> bool:
         and _within(new.tenants, old.tenants)
         and set(new.deny) >= set(old.deny)
         and all(any(_implies(one, other) for one in new.require) for other in old.require)
-        and new.needs_approval >= old.needs_approval
+        and (new.needs_approval >= old.needs_approval or _denies(new, old.tools))
     )
+
+
+def _denies(rule: Rule, tools: Iterable[str]) -> bool:
+    """Tell whether a rule denies each of some tools; of all tools, which no names stand for, it cannot."""
+    return bool(tools) and set(tools) <= set(rule.deny)
 
 
 def _within(new: Iterable[str] | None, old: Iterable[str] | None) -> bool:

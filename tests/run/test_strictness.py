@@ -22,6 +22,10 @@ def needs(operator: Operator, value: str | None, path: str = "/amount") -> Rule:
 AT_MOST, LESS, AT_LEAST, GREATER = Operator.AT_MOST, Operator.LESS, Operator.AT_LEAST, Operator.GREATER
 ONE_OF, NONE_OF = Operator.ONE_OF, Operator.NONE_OF
 
+ABOVE_5 = needs(GREATER, "5").require
+ABROAD = needs(Operator.NOT_EQUAL, '"DE"', "/country").require
+ASKS = Rule(needs_approval=True, tools=("mail",))
+
 STRICTER = [
     (None, None),
     (Rule(deny=("mail",)), None),
@@ -44,6 +48,12 @@ STRICTER = [
     (needs(ONE_OF, '["a"]'), needs(ONE_OF, '["a","b"]')),
     (needs(NONE_OF, '["a","b"]'), needs(NONE_OF, '["a"]')),
     (needs(Operator.PRESENT, None), needs(Operator.PRESENT, None)),
+    (Rule(needs_approval=True, when=ABOVE_5), Rule(needs_approval=True, when=ABOVE_5)),
+    (Rule(needs_approval=True), Rule(needs_approval=True, when=ABOVE_5)),
+    (Rule(needs_approval=True, when=ABOVE_5), Rule(needs_approval=True, when=(*ABOVE_5, *ABROAD))),
+    (ASKS, ASKS.model_copy(update={"when": ABOVE_5})),
+    (Rule(deny=("mail", "call")), ASKS),
+    (Rule(deny=("mail",)), ASKS.model_copy(update={"when": ABOVE_5})),
 ]
 
 LAXER = [
@@ -70,6 +80,14 @@ LAXER = [
     (needs(ONE_OF, '["a"]'), needs(NONE_OF, '["b"]')),
     (needs(Operator.ABSENT, None), needs(Operator.PRESENT, None)),
     (needs(Operator.STARTS_WITH, '"ab"'), needs(Operator.STARTS_WITH, '"a"')),
+    (Rule(needs_approval=True, when=ABOVE_5), Rule(needs_approval=True)),
+    (Rule(needs_approval=True, when=(*ABOVE_5, *ABROAD)), Rule(needs_approval=True, when=ABOVE_5)),
+    (Rule(needs_approval=True, when=ABROAD), Rule(needs_approval=True, when=ABOVE_5)),
+    # To ask is less than to refuse.
+    (ASKS, Rule(deny=("mail",))),
+    (Rule(needs_approval=True), needs(AT_MOST, "5")),
+    (Rule(deny=("call",)), ASKS),
+    (Rule(deny=("mail",)), Rule(needs_approval=True)),
 ]
 
 

@@ -17,6 +17,7 @@ import typer
 from ledger.adapters.cli.field_words import FIELD_WORDS
 from ledger.adapters.schemas import command_schemas
 from ledger.canonical import canonical_text, invalid, load_text
+from ledger.run.stated_rule import rule_of
 
 
 class Field(NamedTuple):
@@ -152,7 +153,8 @@ def value_of(field: Field, given: Any, *, option: str) -> Any:
     if field.shape == "objects":
         return [load_text(one, path=option) for one in given]
     if field.shape == "object":
-        return read_object(given, option=option)
+        found = read_object(given, option=option)
+        return rule_of(found, option) if field.name == "rule" else found
     return given
 
 

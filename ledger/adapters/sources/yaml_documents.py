@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from ledger.adapters.sources.entries import Entry, Found, at_line
-from ledger.canonical import canonical_text
 from ledger.errors import InvalidInput
+from ledger.run.stated_rule import rule_of
 from ledger.values import Rule, check_id
 
 _DEEPEST = 20
@@ -140,15 +140,10 @@ class _Reader:
             return None
         if not isinstance(said, dict):
             raise self._wrong(node, "rule: it is a mapping, e.g. {deny: [refund]}")
-        require = said.get("require")
         try:
-            for one in require if isinstance(require, list) else ():
-                # What to compare with is JSON; here it is written as what it is.
-                if isinstance(one, dict) and one.get("value") is not None:
-                    one["value"] = canonical_text(one["value"])
-            return Rule(**{name: _tuples(value) for name, value in said.items()})
+            return rule_of(said)
         except InvalidInput as error:
-            raise self._wrong(node, f"rule: {error}".replace("valid tuple", "list")) from None
+            raise self._wrong(node, str(error)) from None
 
     def _plain(self, node: yaml.Node) -> Any:
         """Return what a node says as JSON has it."""
@@ -175,7 +170,3 @@ def _line(part: yaml.Node | yaml.Event) -> int:
     mark = part.start_mark
     assert mark is not None, "what was read from a text knows its place"
     return mark.line + 1
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

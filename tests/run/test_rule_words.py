@@ -39,9 +39,11 @@ AT_MOST = {"path": "/amount", "operator": "le", "value": 500}
                 "tenants": ["a", "b"],
                 "needs_approval": True,
             },
-            'for refund, pay or wire, where /to/name starts with "x" and the whole of the arguments is there: '
-            '/amount is at most 500 and /currency is one of ["EUR"]; the resource is one of order:1; '
-            "the tenant is one of a, b; a person approves it",
+            (
+                'for refund, pay or wire, where /to/name starts with "x" and the whole of the arguments is '
+                'there: /amount is at most 500 and /currency is one of ["EUR"]; the resource is one of '
+                "order:1; the tenant is one of a, b; a person approves it"
+            ),
         ),
     ],
 )

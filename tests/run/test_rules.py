@@ -104,7 +104,7 @@ def test_a_breach_says_what_would_have_to_be_so_and_what_was_found() -> None:
 
 
 def speaks(operator: str, argument: Any, value: Any = MISSING, path: str = "/a") -> bool:
-    """Tell whether a rule with this condition speaks of arguments in which `a` is so; MISSING: there is none."""
+    """Tell whether a rule with this condition speaks of arguments in which `a` is so."""
     rule = Rule(needs_approval=True, when=require(operator, value, path).require)
     text = canonical_text({} if argument is MISSING else {"a": argument})
     asked = asks_approval(rule, "refund", text)
@@ -383,7 +383,7 @@ def test_only_ne_not_in_and_absent_are_met_by_nothing(
 @example("007", "7")
 @example(None, [1])
 def test_conditions_that_say_opposites_are_never_both_surely_unmet(one: Any, other: Any) -> None:
-    """So of two rules, one for what meets a condition and one for the rest, one at least speaks of each act."""
+    """So of a rule for what meets a condition and one for the rest, one at least speaks of each act."""
     clear = likeness(one, other) is not Likeness.UNCLEAR
     assert speaks("eq", one, other) + speaks("ne", one, other) == (1 if clear else 2)
     assert speaks("in", one, [other]) == speaks("eq", one, other)
@@ -470,8 +470,8 @@ def test_what_is_as_strict_forbids_as_much(
 ) -> None:
     """An agent may exchange a rule for one that is as strict: nothing is allowed by that.
 
-    What was refused is refused, and what a person had to approve is refused or approved by one: to ask is less
-    than to refuse.
+    What was refused is refused, and what a person had to approve is refused or approved by one: to ask is
+    less than to refuse.
     """
     old, other = pair
     new = stricter(old, other) if added else other

@@ -1,4 +1,4 @@
-"""Acts that wait go where their run goes, and answers that were written elsewhere count as the record says."""
+"""Acts that wait go where their run goes, and answers written elsewhere count as the record says."""
 
 from __future__ import annotations
 
@@ -104,6 +104,10 @@ def test_a_ledger_with_acts_that_wait_is_sound_and_so_are_its_read_models(
     assert {one.state for one in check(ledger, BUILT_IN.values())} == {"same"}
 
 
+in_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
+"""What is decided on an import is the same on every store."""
+
+
 # --- imported as events --------------------------------------------------------------------------
 
 
@@ -144,6 +148,7 @@ YES = ApprovalAnswered(answer="approved", by=KIM, id="ok-1")
 NO = ApprovalAnswered(answer="denied", by=KIM, id="ok-1")
 
 
+@in_memory
 def test_an_approval_that_was_imported_whole_lets_the_act_begin_under_its_id(
     ledger: Ledger, tool: Tool, outside: Outside
 ) -> None:
@@ -153,6 +158,7 @@ def test_an_approval_that_was_imported_whole_lets_the_act_begin_under_its_id(
     assert [event.approval for event in begun] == [None, "ok-1"]
 
 
+@in_memory
 @pytest.mark.parametrize(
     ("fields", "writer", "answer"),
     [
@@ -177,6 +183,7 @@ def test_what_was_imported_as_an_answer_and_is_none_lets_nothing_begin(
     assert outside.calls == 0
 
 
+@in_memory
 def test_a_denial_that_was_imported_leaves_the_act_refused_and_a_late_yes_changes_nothing(
     ledger: Ledger, tool: Tool, outside: Outside
 ) -> None:
@@ -188,6 +195,7 @@ def test_a_denial_that_was_imported_leaves_the_act_refused_and_a_late_yes_change
     assert outside.calls == 0
 
 
+@in_memory
 def test_an_act_of_which_only_the_intention_was_imported_is_not_taken_for_one_that_waits(
     ledger: Ledger, tool: Tool, outside: Outside
 ) -> None:
@@ -200,6 +208,7 @@ def test_an_act_of_which_only_the_intention_was_imported_is_not_taken_for_one_th
     assert outside.calls == 1
 
 
+@in_memory
 def test_what_an_import_says_was_done_is_told_and_nobody_is_asked(
     ledger: Ledger, tool: Tool, outside: Outside
 ) -> None:
@@ -219,6 +228,7 @@ def test_what_an_import_says_was_done_is_told_and_nobody_is_asked(
     assert outside.calls == 0
 
 
+@in_memory
 def test_an_answer_on_a_run_that_ended_is_recorded_when_it_is_imported(ledger: Ledger, tool: Tool) -> None:
     begin(ledger)
     id = asks(ledger).id
@@ -227,6 +237,7 @@ def test_an_answer_on_a_run_that_ended_is_recorded_when_it_is_imported(ledger: L
     assert names(ledger) == [*WAITS, "run.closed", "approval.answered"]
 
 
+@in_memory
 def test_a_fork_of_a_run_with_acts_that_wait_has_none_and_asks_nobody(
     ledger: Ledger, tool: Tool, outside: Outside
 ) -> None:
@@ -240,6 +251,7 @@ def test_a_fork_of_a_run_with_acts_that_wait_has_none_and_asks_nobody(
     assert names(ledger) == [*WAITS, "approval.answered", *ACTS]
 
 
+@in_memory
 def test_an_approval_is_not_of_the_run_that_follows(ledger: Ledger, tool: Tool, outside: Outside) -> None:
     begin(ledger)
     id = asks(ledger).id

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ledger import Actor, Contract, Published, Rule, Source
+from ledger import Actor, Contract, Source
 from ledger.adapters.demo import payer, spender
 from ledger.adapters.demo.processes import output, started, told
 from ledger.application.ledger import Ledger
 from ledger.errors import StoreError
 from ledger.events import EffectIntended
 from ledger.run.contract import Approval
-from ledger.values import Operator, Predicate
 
 RUN = "refund-18"
 POLICY = "policy:payments"
@@ -21,25 +20,23 @@ BY = "human:kim"
 APPROVER = "human:lee"
 AMOUNT = "480.00"
 TOO_MUCH = "1200.00"
-RULES = (
-    Published(
-        id="ask-above-100",
-        text="Above 100 EUR a person approves each payment.",
-        rule=Rule(
-            needs_approval=True,
-            tools=(spender.TOOL,),
-            when=(Predicate(operator=Operator.GREATER, path="/amount", value="100"),),
-        ),
-    ),
-    Published(
-        id="never-above-1000",
-        text="Never pay more than 1000 EUR at once.",
-        rule=Rule(
-            require=(Predicate(operator=Operator.AT_MOST, path="/amount", value="1000"),),
-            tools=(spender.TOOL,),
-        ),
-    ),
-)
+RULES: dict[str, dict[str, Any]] = {
+    "ask-above-100": {
+        "text": "Above 100 EUR a person approves each payment.",
+        "rule": {
+            "tools": [spender.TOOL],
+            "when": [{"path": "/amount", "operator": "gt", "value": 100}],
+            "needs_approval": True,
+        },
+    },
+    "never-above-1000": {
+        "text": "Never pay more than 1000 EUR at once.",
+        "rule": {
+            "tools": [spender.TOOL],
+            "require": [{"path": "/amount", "operator": "le", "value": 1000}],
+        },
+    },
+}
 
 
 class Consent(NamedTuple):
@@ -103,9 +100,8 @@ def _open(ledger: Ledger) -> None:
     ledger.source(POLICY).publish(REVISION, RULES, by=BY)
     run = ledger.open_run(RUN, goal="Refund order 18", owner=BY, actor=spender.AGENT)
     kind, _, name = POLICY.partition(":")
-    for one in RULES:
-        source = Source(kind, name, revision=REVISION)
-        run.accept(one.id, one.text, rule=one.rule, source=source, asserted_by=BY)
+    for id, said in RULES.items():  # the rule comes with the words of its source
+        run.accept(id, said["text"], source=Source(kind, name, revision=REVISION), asserted_by=BY)
 
 
 def _spend(path: Path, url: str, *amounts: str) -> list[dict[str, Any]]:

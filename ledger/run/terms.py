@@ -15,7 +15,7 @@ from weakref import ref
 from ledger.canonical import quote
 from ledger.record import TermsMark
 from ledger.run.contract import Constraint, Contract, Grant
-from ledger.values import Value
+from ledger.values import Rule, Value
 
 _DOMAIN = b"intent-ledger.terms.v1\n"
 
@@ -82,11 +82,17 @@ def _listed(items: Sequence[Constraint] | Sequence[Grant], fields: tuple[str, ..
 
 
 def _written(item: Value, fields: tuple[str, ...]) -> bytes:
-    text = item.__pydantic_serializer__.to_json(item, include=set(fields), exclude_none=True)
+    rule: Rule | None = getattr(item, "rule", None)
+    lacking = None if rule is None or rule.when else _UNSAID
+    text = item.__pydantic_serializer__.to_json(item, include=set(fields), exclude=lacking, exclude_none=True)
     place = id(item)
     _TEXTS[place] = ref(item, lambda _: _TEXTS.pop(place, None)), text
     return text
 
+
+_UNSAID = {"rule": {"when"}}
+"""What the first shape of a rule could not say: where it is not said, the digest is the one of that shape, so
+that what was recorded under those terms stays bound to them."""
 
 _TEXTS: dict[int, tuple[ref[Value], bytes]] = {}
 """What was written of values that are still in use. They are frozen, so it is never out of date."""

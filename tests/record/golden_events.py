@@ -8,7 +8,6 @@ from decimal import Decimal
 from ledger import events as e
 from ledger import values as v
 from ledger.record import Envelope, TermsMark
-from ledger.upcasting import ObservationRecordedV1
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 LATER = datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC)
@@ -37,6 +36,7 @@ RULE = v.Rule(
     resources=("order:17",),
     tenants=("acme",),
     tools=("refund", "mail"),
+    when=(v.Predicate(operator=v.Operator.NOT_EQUAL, path="/payment/currency", value='"CHF"'),),
 )
 JSON_VALUE = v.Payload(json_text='{"a":[1,-0.5,1e-7,null,true],"\U0001f680":"\\u0000"}')
 BLOB = v.Payload(digest=HASH, size=123_456)
@@ -53,6 +53,7 @@ COMPLETE: tuple[e.Event, ...] = (
         limits=v.Limits(effects=1, refusals_in_a_row=2, steps=3, wall_seconds=4),
         owner="human:kim",
         parent=e.Parent(position=7, relation="child", root="run-0", run="run-1"),
+        require_authority=True,
         rests_on=REFS,
         runtime=RUNTIME,
         thread="thread 1",
@@ -175,6 +176,7 @@ COMPLETE: tuple[e.Event, ...] = (
         act=ACT,
         approval="a-1",
         args='{"amount":"10.00","order":17}',
+        args_in_full='{"amount":"10.00","notify":true,"order":17}',
         authority=("g-1",),
         dedupes_for=86_400,
         given="refund of order 17",
@@ -341,28 +343,6 @@ MINIMAL: tuple[e.Event, ...] = (
     e.AuthorityReturned(budget={}, by="human:kim", id="g", run="r"),
     e.RunRefused(code="chain_broken", run="r", what="x"),
     e.ContentExpired(by="human:kim", cutoff=NOON, digests=(HASH,), prefix=HASH[0], reason="x"),
-)
-
-OLD_COMPLETE: tuple[e.Event, ...] = (
-    ObservationRecordedV1(
-        args_digest=HASH,
-        cost=COST,
-        fresh_for=600,
-        key="order 17",
-        observed_at=NOON - timedelta(seconds=1),
-        occurrence="again",
-        rests_on=REFS,
-        runtime=RUNTIME,
-        step="look",
-        tool="get_order",
-        value=JSON_VALUE,
-        witnessed=False,
-    ),
-)
-"""Of shapes that were written before and are only read."""
-
-OLD_MINIMAL: tuple[e.Event, ...] = (
-    ObservationRecordedV1(key="k", observed_at=NOON, tool="t", value=v.Payload(json_text="null")),
 )
 
 FULL_ENVELOPE = Envelope(

@@ -27,10 +27,9 @@ from tests.record.golden_events import (
     COMPLETE,
     FULL_ENVELOPE,
     MINIMAL,
-    OLD_COMPLETE,
-    OLD_MINIMAL,
     SMALL_ENVELOPE,
 )
+from tests.record.golden_old import OLD_COMPLETE, OLD_MINIMAL
 
 FILE = Path(__file__).with_name("golden") / "records-v1.jsonl"
 SHAPES = FILE.with_name("shapes-v1.jsonl")

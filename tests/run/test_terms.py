@@ -17,7 +17,7 @@ from ledger.run.contract import Contract
 from ledger.run.state import evolve
 from ledger.run.terms import terms_text
 from ledger.testing import START, History, given
-from ledger.values import Source
+from ledger.values import Operator, Predicate, Source
 from tests.run import examples as x
 from tests.run.histories import INSIDE, histories
 from tests.strategies import FEW, event
@@ -135,6 +135,15 @@ def test_the_digest_covers_this_text_for_ever() -> None:
     ).contract
     assert terms_text(contract).decode() == TEXT
     assert contract.terms.digest == digest(TEXT.encode())
+
+
+def test_what_a_rule_speaks_of_is_in_the_text_where_it_is_said() -> None:
+    """A rule that does not say it reads as it did before it could, so that what was recorded stays bound."""
+    when = Predicate(operator=Operator.EQUAL, path="/currency", value='"EUR"')
+    rule = x.AT_MOST_100.with_fields({"when": (when,)})
+    contract = given(x.opened(), x.accepted(rule=rule)).contract
+    assert b'"when":[{"operator":"eq","path":"/currency","value":"\\"EUR\\""}]' in terms_text(contract)
+    assert b'"when"' not in terms_text(given(x.opened(), x.accepted(rule=x.AT_MOST_100)).contract)
 
 
 TEXT = (

@@ -23,6 +23,7 @@ from ledger.run.contract import (
     Observation,
     SourceSeen,
 )
+from ledger.run.rule_words import is_enforced
 from ledger.values import Id, Instant, Party, Position, Step, Text, Value
 
 What = Literal[
@@ -150,6 +151,13 @@ def _plain(value: JsonValue) -> JsonValue:
     return value
 
 
+def _constraint(item: Constraint) -> JsonValue:
+    """Write a constraint, and whether a machine holds acts to it."""
+    unwanted = {"accepted_at", "change", "id", "position", "source_position", "supersedes"}
+    said = item.model_dump(mode="json", exclude=unwanted, exclude_defaults=True)
+    return said | {"enforced": is_enforced(item.rule)}
+
+
 def _assumption(item: Assumption) -> JsonValue:
     """Write an assumption with what refuted it."""
     evidence = {
@@ -269,7 +277,7 @@ SECTIONS = (
         "constraint",
         ("constraints",),
         _all("constraints", "id"),
-        _but("accepted_at", "change", "id", "position", "source_position", "supersedes"),
+        _constraint,
         _from_acceptance,
     ),
     Section("assumption", ("assumptions",), _all("assumptions", "id"), _assumption, _from_assumption),

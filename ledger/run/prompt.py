@@ -11,6 +11,7 @@ from datetime import datetime
 
 from ledger.run.contract import Approval, Assumption, Constraint, Contract, Effect, Grant, Obligation
 from ledger.run.markdown import amounts, flat, name, names, note, section, words
+from ledger.run.rule_words import enforcement_words
 from ledger.values import write_time
 
 
@@ -78,7 +79,8 @@ def _constraint(item: Constraint) -> str:
         origin += f", {'from' if item.published else 'naming'} {name(item.source.stream)}{revision}"
     since = "" if item.valid_from is None else f", valid from {write_time(item.valid_from)}"
     until = "" if item.valid_until is None else f", valid until {write_time(item.valid_until)}"
-    return f"[{name(item.id)}] {words(item.text)}{note(origin + since + until)}"
+    enforced = f"; {words(enforcement_words(item.rule))}"
+    return f"[{name(item.id)}] {words(item.text)}{note(origin + since + until + enforced)}"
 
 
 def _plan(contract: Contract) -> Iterator[str]:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ledger.values import Operator, Predicate, Rule
 
-NOT_ENFORCED = "not enforced: words for model and reviewer, no machine checks them"
-"""What is said of a constraint that no machine checks."""
+NOT_ENFORCED = "not enforced: no machine checks it"
+"""What is said of a constraint that is text for model and reviewer only."""
 
 _WORDS: Mapping[Operator, str] = {
     Operator.EQUAL: "is",

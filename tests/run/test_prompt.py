@@ -11,6 +11,7 @@ from hypothesis import given as draws
 
 from ledger import events as e
 from ledger.run.contract import Contract
+from ledger.run.stated_rule import rule_of
 from ledger.testing import START, History, given
 from ledger.values import Ending, Source, Step
 from tests.run import examples as x
@@ -93,6 +94,7 @@ def everywhere(text: str) -> History[Contract | None]:
     return given(
         x.opened(goal=text),
         x.accepted(text=text, source=x.POLICY, published=True, source_position=1),
+        x.accepted("ruled", rule=rule_of({"require": [{"path": "/a", "operator": "eq", "value": text}]})),
         e.PlanCommitted(steps=(Step(name="a", description=text),)),
         e.ObligationOpened(id="o", owed_to="human:kim", text=text),
         e.AssumptionMade(id="a", text=text),

@@ -40,7 +40,7 @@ def contract(
     as_json: JsonOption = False,
 ) -> None:
     """Show the contract of a run."""
-    from ledger.adapters.cli.contract_view import show
+    from ledger.adapters.cli.contract_view import contract_facts, show
     from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.ways_out import telling
@@ -62,7 +62,7 @@ def contract(
         else:
             screen.text(text.removesuffix("\n"))
     elif as_json:
-        screen.document({"status": found.status, **found.model_dump(mode="json", exclude_none=True)})
+        screen.document(contract_facts(found))
     else:
         show(found, now, screen, opener=opener)
         if found.held is not None and found.closed is None and asked is None:

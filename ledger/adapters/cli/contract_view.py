@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
 from ledger.adapters.cli.screen import Screen
 from ledger.adapters.cli.visible import one_line
 from ledger.adapters.cli.words import counted, quoted, shortened, source_words, when
 from ledger.application.query import changed_since_review
 from ledger.run.contract import Constraint, Contract, Effect, Grant, Observation
+from ledger.run.rule_words import enforcement_words, is_enforced
 
 Entry = tuple[str, str]
 """What stands out, and where it comes from."""
+
+
+def contract_facts(contract: Contract) -> dict[str, Any]:
+    """Give a contract as a JSON object; of each constraint whether a machine holds acts to it."""
+    facts = {"status": contract.status, **contract.model_dump(mode="json", exclude_none=True)}
+    for said, item in zip(facts["constraints"], contract.constraints, strict=True):
+        said["enforced"] = is_enforced(item.rule)
+    return facts
 
 
 def show(contract: Contract, now: datetime, screen: Screen, *, opener: str) -> None:
@@ -141,9 +151,7 @@ def _origin(item: Constraint, now: datetime, brief: bool) -> str:
         origin += f"; NOT YET valid, from {when(item.valid_from)}"
     if item.valid_until is not None:
         origin += f"; {'EXPIRED' if item.valid_until <= now else 'valid until'} {when(item.valid_until)}"
-    if item.rule is not None:
-        origin += "; a machine checks it"
-    return origin
+    return f"{origin}; {one_line(enforcement_words(item.rule))}"
 
 
 def _plan(contract: Contract) -> Iterator[Entry]:

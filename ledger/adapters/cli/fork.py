@@ -42,6 +42,7 @@ def fork(
     as_json: JsonOption = False,
 ) -> None:
     """Fork a run."""
+    from ledger.adapters.cli.contract_view import contract_facts
     from ledger.adapters.cli.foretelling import foretold, show_foretold
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
@@ -54,14 +55,13 @@ def fork(
         contract = opened.fork(run, as_=as_, at=at, by=by, reason=reason).contract
         asked = foretold(opened, run, as_)
     if as_json:
-        fields = contract.model_dump(mode="json", exclude_none=True)
         screen.document(
             {
                 "run": run,
                 "fork": as_,
                 "at": at,
                 "repeated": not is_new,
-                "contract": {"status": contract.status, **fields},
+                "contract": contract_facts(contract),
                 "gate": None if asked is None else asked.document,
             }
         )

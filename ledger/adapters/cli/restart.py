@@ -94,10 +94,12 @@ def restart(  # noqa: PLR0913, PLR0917 - each is an option of the command
 
 
 def _document(contract: Contract, begun: RunRestarted, asked: Foretold | None) -> dict[str, Any]:
+    from ledger.adapters.cli.contract_view import contract_facts
+
     return {
         "run": begun.predecessor,
         "successor": contract.run,
-        "contract": {"status": contract.status, **contract.model_dump(mode="json", exclude_none=True)},
+        "contract": contract_facts(contract),
         "dropped": [one.model_dump(mode="json") for one in begun.dropped],
         "unsettled": [one.model_dump(mode="json", exclude_none=True) for one in begun.unsettled],
         "effects_done": begun.effects_done,

@@ -28,7 +28,8 @@ Examples:
 
 HELP_LIST = """List sources, and how many runs follow them.
 
-RUNS counts those that hold a constraint from the source and have not ended. It loads the contract of every
+ENFORCED counts the items with a rule that a machine holds acts to; the others are words for model and
+reviewer. RUNS counts those that hold a constraint from the source and have not ended. It loads the contract of every
 run. A run that cannot be read is named and not counted; the exit code is then 1, or 3 where it is newer than
 this program. A source in which nothing was published (revision -) is one that a run named.
 
@@ -40,7 +41,8 @@ Examples:
 
 HELP_SHOW = """Show what a source says now, and what it withdrew.
 
-A withdrawal is shown with who made it, when and why.
+Of each item it says what a machine enforces of it, or that none does: then it is words for model and
+reviewer. A withdrawal is shown with who made it, when and why.
 
 \b
 Examples:
@@ -108,11 +110,19 @@ def _facts(line: Line) -> dict[str, Any]:
         "revision": state.revision,
         "position": state.position,
         "items": len(state.items),
+        "enforced": _enforced(state),
         "withdrawn": len(state.withdrawn),
         "owners": list(state.owners),
         "runs": line.runs,
         "closed_runs": line.closed_runs,
     }
+
+
+def _enforced(state: SourceState) -> int:
+    """Count what a machine holds acts to; the rest is words for model and reviewer."""
+    from ledger.run.rule_words import is_enforced
+
+    return sum(is_enforced(item.rule) for item in state.items)
 
 
 def _show_list(screen: Screen, listing: SourceListing) -> None:
@@ -133,7 +143,9 @@ def _show_list(screen: Screen, listing: SourceListing) -> None:
             screen.entry(", ".join(f"{name} {value}" for name, value in _cells(line)[1:]), indent=2, hang=2)
         return
     titles = [name for name, _ in _cells(listing.sources[0])]
-    columns = [Column(name.upper(), right=name in {"items", "withdrawn", "runs"}) for name in titles]
+    columns = [
+        Column(name.upper(), right=name in {"items", "enforced", "withdrawn", "runs"}) for name in titles
+    ]
     screen.table(columns, [[value for _, value in _cells(line)] for line in listing.sources])
 
 
@@ -145,6 +157,7 @@ def _cells(line: Line) -> list[tuple[str, str]]:
         ("source", quoted(state.source)),
         ("revision", "-" if state.revision is None else quoted(state.revision)),
         ("items", f"{len(state.items):,}"),
+        ("enforced", f"{_enforced(state):,}"),
         ("withdrawn", f"{len(state.withdrawn):,}"),
         ("runs", f"{line.runs:,}"),
         ("owners", " ".join(map(quoted, state.owners)) or "-"),
@@ -192,7 +205,7 @@ def _document(state: SourceState) -> dict[str, Any]:
 
 
 def _show_source(screen: Screen, state: SourceState) -> None:
-    from ledger.adapters.cli.sources_view import gone_words, rule_words
+    from ledger.adapters.cli.sources_view import enforced, gone_words
     from ledger.adapters.cli.words import quoted, when
 
     revision = "nothing published" if state.revision is None else f"revision {quoted(state.revision)}"
@@ -205,8 +218,7 @@ def _show_source(screen: Screen, state: SourceState) -> None:
     for item in state.items:
         screen.entry(f"{quoted(item.id)}, since revision {quoted(item.revision)}", indent=2)
         screen.quote(item.text, indent=4)
-        if item.rule is not None:
-            screen.entry(f"rule: {rule_words(item.rule)}", indent=4, hang=2)
+        screen.entry(enforced(item.rule), indent=4, hang=2, style="dim")
     if state.withdrawn:
         screen.title(f"Withdrawn ({len(state.withdrawn):,})")
         for gone in state.withdrawn:

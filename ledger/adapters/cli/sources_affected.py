@@ -85,6 +85,7 @@ def _kept(opened: Ledger, source: str, id: str | None, screen: Screen) -> View[I
 
 def _facts(one: Reliance) -> dict[str, Any]:
     from ledger.adapters.cli.sources_view import gone_facts, published_facts
+    from ledger.run.rule_words import is_enforced
 
     constraint = one.constraint
     assert constraint.source is not None
@@ -97,6 +98,7 @@ def _facts(one: Reliance) -> dict[str, Any]:
         "accepted_revision": constraint.source.revision,
         "accepted_at": constraint.accepted_at.isoformat().replace("+00:00", "Z"),
         "position": constraint.position,
+        "enforced": is_enforced(constraint.rule),
         "now": one.now,
         "seen": one.looked,
     }

@@ -325,10 +325,7 @@ def _now(one: Proposed) -> str:
 
 
 def _words(published: Published | None) -> str:
-    from ledger.adapters.cli.sources_view import rule_words
+    from ledger.adapters.cli.sources_view import enforced
     from ledger.adapters.cli.words import quoted
 
-    if published is None:
-        return "-"
-    rule = "" if published.rule is None else f" rule: {rule_words(published.rule)}"
-    return quoted(published.text) + rule
+    return "-" if published is None else f"{quoted(published.text)} ({enforced(published.rule)})"

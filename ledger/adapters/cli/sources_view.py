@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,8 +11,11 @@ if TYPE_CHECKING:
 
 
 def published_facts(published: Published) -> dict[str, Any]:
-    """Give a constraint as a JSON object."""
-    return published.model_dump(mode="json", exclude_none=True)
+    """Give a constraint as a JSON object, and whether a machine holds acts to it."""
+    from ledger.run.rule_words import is_enforced
+
+    said = published.model_dump(mode="json", exclude_none=True)
+    return {**said, "enforced": is_enforced(published.rule)}
 
 
 def gone_facts(gone: Gone) -> dict[str, Any]:
@@ -36,12 +38,12 @@ def gone_words(gone: Gone) -> str:
     return f"withdrawn {when(gone.at)}{by}: {quoted(gone.reason)}"
 
 
-def rule_words(rule: Rule) -> str:
-    """Write what a machine checks as JSON, without what it does not say."""
+def enforced(rule: Rule | None) -> str:
+    """Say on one line what a machine enforces of a constraint, or that none does."""
     from ledger.adapters.cli.visible import one_line
+    from ledger.run.rule_words import enforcement_words
 
-    said = rule.model_dump(mode="json", exclude_defaults=True)
-    return one_line(json.dumps(said, ensure_ascii=False))
+    return one_line(enforcement_words(rule))
 
 
 def refused(error: LedgerError) -> LedgerError:

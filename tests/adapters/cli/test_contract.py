@@ -17,7 +17,8 @@ def test_shows_who_asserted_what_from_which_source_and_when(call: Call, good: Pa
     at = lines.index("  limit-100: At most 100 EUR")
     assert lines[at + 1] == (
         "    asserted by human:kim, from policy:refunds revision 4; "
-        "accepted by agent:refunds, 2026-01-31 09:00:02Z; position 2"
+        "accepted by agent:refunds, 2026-01-31 09:00:02Z; "
+        "not enforced: no machine checks it; position 2"
     )
     at = lines.index("  limit-500: Up to 500 EUR")
     assert "CLAIMED" in lines[at + 1]
@@ -48,7 +49,26 @@ def test_the_document_is_the_contract_and_its_status(call: Call, good: Path) -> 
     with open_ledger(good) as ledger:
         expected = ledger.contract("refund-17")
     assert document.pop("status") == "open"
+    assert [one.pop("enforced") for one in document["constraints"]] == [False, False]
     assert type(expected).model_validate(document) == expected
+
+
+def test_it_says_what_a_machine_enforces_of_a_constraint(call: Call) -> None:
+    above = {"path": "/amount", "operator": "gt", "value": 100}
+    with open_ledger("ledger.db") as ledger:
+        run = ledger.open_run("r", goal="Refund")
+        rule = {"tools": ["refund"], "when": [above], "needs_approval": True}
+        run.accept("ask", "Ask above 100", asserted_by="human:kim", rule=rule)
+        run.accept("kind", "Be kind", asserted_by="human:kim", rule={})
+    enforced = "enforced: for refund, where /amount is greater than 100: a person approves it"
+    for shown in (call("contract", "r").out, call("contract", "r", "--prompt").out):
+        assert enforced in shown
+        assert "not enforced: no machine checks it" in shown
+    document = call("contract", "r", "--json").document
+    assert [one["enforced"] for one in document["constraints"]] == [True, False]
+    diff = call("diff", "r", "--json").document
+    assert [one["new"]["enforced"] for one in diff["differences"]] == [True, False]
+    assert "+ enforced: no" in call("diff", "r").out
 
 
 def test_shows_it_at_a_position_and_at_a_time(call: Call, good: Path) -> None:

@@ -88,7 +88,8 @@ def test_at_a_narrow_terminal_they_stand_below_each_other(publish: Call, file: P
     publish()
     file.write_text(FIRST.replace("100", "90"))
     answer = at_terminal("sources", "publish", file, "--source", POLICY, columns=60)
-    assert f'reworded: {LIMIT}, line 3\n  was: "At most 100 EUR"\n  now: "At most 90 EUR"\n' in answer.out
+    assert f'reworded: {LIMIT}, line 3\n  was: "At most 100 EUR" (not enforced: ' in answer.out
+    assert '\n  now: "At most 90 EUR" (not enforced: ' in answer.out
 
 
 def test_what_is_left_out_is_named_and_has_to_be_confirmed(publish: Call, file: Path) -> None:
@@ -154,13 +155,20 @@ def test_what_is_no_rule_is_told_beside_the_answer(publish: Call, file: Path) ->
 
 def test_yaml_gives_ids_and_rules(call: Call) -> None:
     file = Path.cwd() / "policy.yaml"
-    file.write_text("limit-100:\n  text: At most 100 EUR\n  rule: {tools: [refund]}\n")
+    rule = "{tools: [refund], require: [{path: /amount, operator: le, value: 100}]}"
+    file.write_text(f"limit-100:\n  text: At most 100 EUR\n  rule: {rule}\npolite: Be polite\n")
     answer = call("sources", "publish", file, "--source", POLICY)
-    assert 'rule: {"tools": ["refund"]}' in answer.out
+    enforced = "enforced: for refund: /amount is at most 100"
+    assert f'"At most 100 EUR" ({enforced})' in answer.out
+    assert '"Be polite" (not enforced: no machine checks it)' in answer.out
     shown = call("sources", "show", POLICY)
-    assert 'rule: {"tools": ["refund"]}' in shown.out
-    document = call("sources", "show", POLICY, "--json").document
-    assert document["items"][0]["rule"]["tools"] == ["refund"]
+    assert f"    At most 100 EUR\n    {enforced}\n" in shown.out
+    assert "    Be polite\n    not enforced: no machine checks it\n" in shown.out
+    items = call("sources", "show", POLICY, "--json").document["items"]
+    assert items[0]["rule"]["tools"] == ["refund"]
+    assert [item["enforced"] for item in items] == [True, False]
+    (source,) = call("sources", "list", "--json").document["sources"]
+    assert (source["items"], source["enforced"]) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -284,6 +292,7 @@ def test_sources_are_listed_with_who_follows_them(publish: Call, call: Call) -> 
                 "revision": "4",
                 "position": 2,
                 "items": 3,
+                "enforced": 0,
                 "withdrawn": 0,
                 "owners": [],
                 "runs": 1,
@@ -293,8 +302,8 @@ def test_sources_are_listed_with_who_follows_them(publish: Call, call: Call) -> 
         "unread": [],
     }
     title, line = call("sources", "list").out.splitlines()
-    assert title.split() == ["SOURCE", "REVISION", "ITEMS", "WITHDRAWN", "RUNS", "OWNERS"]
-    assert line.split() == [POLICY, "4", "3", "0", "1", "-"]
+    assert title.split() == ["SOURCE", "REVISION", "ITEMS", "ENFORCED", "WITHDRAWN", "RUNS", "OWNERS"]
+    assert line.split() == [POLICY, "4", "3", "0", "0", "1", "-"]
     assert "revision 4, items 3" in at_terminal("sources", "list", columns=60).out
 
 

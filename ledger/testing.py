@@ -25,6 +25,10 @@ command yields yet.
 `beside` the run, and what `asked` sets. What a command appends to other runs is expected by their names:
 `then(…, beside={"run-2": (…,)})`; `among` has the runs that exist already, and `other` goes on with one.
 
+Where what is recorded is not what was asked for, who asked is told so by an error, although it was admitted: an
+act waits for a person, an answer does not count. `then_told("approval_required")` expects the error, `told` has
+it, and `then` expects the events alone.
+
 Source of the idea: Emmett's and Commanded's specifications of deciders.
 """
 
@@ -36,15 +40,25 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from ledger.codec import decode, encode
-from ledger.commands import ClaimEffect, Command, ForkRun, OpenChild, RestartRun, ResumeRun
+from ledger.commands import (
+    ClaimEffect,
+    Command,
+    ForkRun,
+    NarrowAuthority,
+    OpenChild,
+    RestartRun,
+    ResumeRun,
+    RevokeAuthority,
+)
 from ledger.events import Event
 from ledger.gate import Question, judge
 from ledger.record import ZERO_HASH, Envelope, Record
 from ledger.run.claims import sources_of
 from ledger.run.contract import Contract
-from ledger.run.decide import decide
-from ledger.run.decision import Admitted, Decision, Given, Judgement, Looked, Refusal
+from ledger.run.decide import decide, told
+from ledger.run.decision import Admitted, Decision, Given, Judgement, Looked, PassedOn, Refusal
 from ledger.run.looking import looked_among, wanted
+from ledger.run.passed_on import Passing, beneath, passing_of
 from ledger.run.sources import PREFIX, SourceState, decide_source, evolve_source
 from ledger.run.state import evolve
 from ledger.values import Actor, Runtime
@@ -265,8 +279,18 @@ class History(Generic[S]):
             judged=judged,
             others={name: one.contract for name, one in self.others.items() if one.state is not None},
             then=then,
+            passed_on=self._passed_on(command),
         )
         return Decided(self, command, self.kind.decide(self.state, command, asked))
+
+    def _passed_on(self, command: Command) -> PassedOn:
+        """Find what the other runs have of a grant that is to end."""
+        state = self.state
+        if not isinstance(state, Contract) or not isinstance(command, NarrowAuthority | RevokeAuthority):
+            return PassedOn()
+        said = {run: passing_of(one.records) for run, one in self.others.items()}
+        said[self.stream] = passing_of(self.records)
+        return beneath(state, command.id, lambda run: said.get(run, Passing()))
 
     def _named(self, command: Command) -> dict[str, SourceState]:
         source = getattr(command, "source", None)
@@ -290,6 +314,17 @@ class Decided(Generic[S]):
         return self.history.also(*self.decision.events).among(
             *(self._added(run, events) for run, events in beside.items())
         )
+
+    @property
+    def told(self) -> Refusal | None:
+        """What who asked is told, although it was admitted: what is recorded is not what they asked for.
+
+        None where it is, and where it was refused: then the decision says why.
+        """
+        state = self.after.state
+        if isinstance(self.decision, Refusal) or not isinstance(state, Contract):
+            return None
+        return told(state, self.command, self.after.records[self.history.position :])
 
     def _added(self, run: str, events: tuple[Event, ...]) -> History[Contract | None]:
         history = self.history
@@ -352,11 +387,30 @@ class Decided(Generic[S]):
             self._fail(f"the refusal {rule}{place} recording {_listed(recorded)}")
         return self.after
 
+    def then_told(self, rule: str, *events: Event) -> History[S]:
+        """Expect that it is admitted, and that who asked is told by this rule that it is not what they asked for.
+
+        Args:
+            rule: stable code of the rule, e.g. `"approval_required"`.
+            events: exactly what is appended; none: whatever is.
+
+        Returns:
+            The history with what is appended.
+        """
+        __tracebackhide__ = True
+        said, appended = self.told, self.decision.events
+        if said is None or said.rule != rule or (events and appended != events):
+            recorded = f" recording {_listed(events)}" if events else ""
+            self._fail(f"that it is told {rule}{recorded}")
+        return self.after
+
     def _fail(self, expected: str) -> NoReturn:
         __tracebackhide__ = True
+        said = self.told
+        also = "" if said is None else f"\ntold {said.rule} ({said.message})"
         raise AssertionError(
             f"{self.command!r}\non {self.history.stream!r} at position {self.history.position}\n"
-            f"expected {expected}\nbut was {_told(self.decision)}"
+            f"expected {expected}\nbut was {_told(self.decision)}{also}"
         )
 
 

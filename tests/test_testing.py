@@ -11,17 +11,20 @@ import ledger.testing
 from ledger import events as e
 from ledger.commands import (
     AcceptConstraint,
+    AnswerApproval,
+    ClaimEffect,
     CloseRun,
     DischargeObligation,
     MakeAssumption,
     MoveCursor,
     OpenChild,
+    RequestApproval,
     ResumeRun,
 )
 from ledger.record import ZERO_HASH
 from ledger.run.decision import Judgement
 from ledger.testing import START, Clock, given, given_source, seal
-from ledger.values import Actor, Ending, Limits, Source
+from ledger.values import Actor, Ending, Limits, Recovery, Source
 from tests.run import examples as x
 
 MAKE, MADE = MakeAssumption(id="a", text="one"), e.AssumptionMade(id="a", text="one")
@@ -156,6 +159,48 @@ def test_a_clock_stands_until_it_is_set() -> None:
     assert clock.tick(90) == clock() == START + timedelta(seconds=90)
     clock.tick(-90)
     assert clock() == START
+
+
+# --- what is told of what was recorded -----------------------------------------------------------
+
+CLAIM = ClaimEffect(
+    args="{}", needs_approval=True, recovery=Recovery.AT_MOST_ONCE, tool="refund", worker="w-1"
+)
+
+
+def test_an_act_that_waits_is_told_so_with_the_events_it_is_recorded_by() -> None:
+    asked = OPENED.when(CLAIM)
+    intended, requested = asked.decision.events
+    waiting = asked.then_told("approval_required", intended, requested)
+    assert waiting == asked.then(intended, requested) == asked.then_told("approval_required")
+    assert asked.told is not None
+    (approval,) = waiting.contract.approvals
+    assert asked.told.evidence["id"] == approval.id
+    with pytest.raises(AssertionError, match="expected that it is told approval_denied\nbut was events"):
+        asked.then_told("approval_denied")
+    for wrong in ((requested,), (requested, intended)):
+        with pytest.raises(AssertionError, match="\ntold approval_required"):
+            asked.then_told("approval_required", *wrong)
+
+
+def test_nothing_is_told_of_what_came_to_what_was_asked_for_or_was_refused() -> None:
+    refused = OPENED.when(DischargeObligation(id="a", evidence="b"))
+    for decided in (OPENED.when(MAKE), OPENED.also(MADE).when(MAKE), refused, given().when(MAKE)):
+        assert decided.told is None
+        with pytest.raises(AssertionError, match="that it is told not_open"):
+            decided.then_told("not_open")
+
+
+def test_an_answer_that_does_not_count_is_told_and_a_request_looks_up_its_act() -> None:
+    waiting = OPENED.when(CLAIM).after
+    (approval,) = waiting.contract.approvals
+    lost = AnswerApproval(answer="approved", by="human:kim", id="other")
+    waiting.by("human:kim").when(lost).then_told("approval_not_found")
+    answered = waiting.by("human:kim").when(AnswerApproval(answer="denied", by="human:kim", id=approval.id))
+    assert answered.told is None
+    again = answered.after.when(RequestApproval(key=approval.key)).after
+    assert again.contract.approvals[0].id != approval.id
+    again.when(RequestApproval(key=x.ONE)).then_refused("not_open")
 
 
 # --- the gate, and other runs ------------------------------------------------------------------

@@ -94,7 +94,7 @@ def _claim(workshop: Workshop, tool: Tool, args: str, asked: Asked, secret: Foun
         about=tuple(asked.about),
         approval_seconds=tool.approval_seconds,
         args=args,
-        args_in_full=_in_full(tool, args),
+        args_in_full=in_full(tool, args),
         dedupes_for=tool.dedupes_for,
         given=asked.key,
         lease_seconds=tool.lease_seconds,
@@ -118,7 +118,7 @@ def _claim(workshop: Workshop, tool: Tool, args: str, asked: Asked, secret: Foun
     return claim
 
 
-def _in_full(tool: Tool, args: str) -> str | None:
+def in_full(tool: Tool, args: str) -> str | None:
     """Write the arguments with what was left out because the tool declares it by default; None: nothing was.
 
     It has no part in what names the act, but rules are held against it.

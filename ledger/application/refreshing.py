@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from ledger import commands as c
 from ledger.application.acting import Doing
 from ledger.application.checking import Checked, check_every_of
+from ledger.application.naming import in_full
 from ledger.application.refusals import refusal_error
 from ledger.application.shared import Shared
 from ledger.application.statements import Context, Stated
@@ -99,8 +100,10 @@ class Refreshing:
             return f"{seen.tool!r} is {tool.recovery.value}: only what is read_only is called again"
         claim = c.ClaimEffect(
             args=seen.args,
+            args_in_full=in_full(tool, seen.args),
             occurrence=seen.occurrence,
             recovery=tool.recovery,
+            resource=tool.resource,
             rests_on=seen.rests_on,
             step=seen.step,
             tool=seen.tool,

@@ -19,6 +19,7 @@ from ledger.errors import (
     EffectsDisabled,
     LeaseLost,
     OutcomeUnknown,
+    Refused,
     ResultNotKept,
 )
 from ledger.gateway.answers import Outcome
@@ -287,12 +288,13 @@ def read(act: Act) -> Steps[Any]:
 def observe(act: Act) -> Steps[Observed | Raised]:
     """Ask something of the outside that changes nothing, and record what it answers.
 
-    Where it raised nothing is recorded.
-
-    Raises:
-        ConstraintViolated: a rule that names the tool forbids it, or wants a person to approve it.
+    Where it raised nothing is recorded; so it is told, too, where a rule that names the tool forbids it or
+    wants a person to approve it.
     """
-    yield MayLook()
+    try:
+        yield MayLook()
+    except Refused as refusal:
+        return Raised(refusal)
     end: Returned | Raised | NotBegun = yield Execute(Attempt(0, None))
     assert not isinstance(end, NotBegun), "what needs no lease loses none"
     if isinstance(end, Raised):

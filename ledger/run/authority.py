@@ -19,6 +19,7 @@ from ledger.record import Record
 from ledger.run.amounts import add_amounts, take, take_amounts
 from ledger.run.contract import WINDOW, Contract, Grant, by_id, states
 from ledger.run.decision import (
+    Admitted,
     Decision,
     Given,
     Refusal,
@@ -30,6 +31,7 @@ from ledger.run.decision import (
     stated,
 )
 from ledger.run.fold import Changes, placed, put, replaced
+from ledger.run.passed_on import ended_with, not_reached
 from ledger.run.standing import Revoked
 from ledger.values import Actor
 
@@ -85,7 +87,7 @@ def revoked(contract: Contract, event: AuthorityRevoked, record: Record) -> Chan
 
 def carved(contract: Contract, event: AuthorityCarved, record: Record) -> Changes:
     """What was passed on to another run is spent here."""
-    return {"grants": spend(contract.grants, (event.id,), None, event.budget)}
+    return {"grants": spend(contract.grants, (event.id,), None, event.budget, since=record.position)}
 
 
 def returned(contract: Contract, event: AuthorityReturned, record: Record) -> Changes:
@@ -110,14 +112,17 @@ def reserve(grants: tuple[Grant, ...], ids: Iterable[str], amounts: Amounts) -> 
 
 
 def spend(
-    grants: tuple[Grant, ...], ids: Iterable[str], reserved: Amounts, cost: Amounts
+    grants: tuple[Grant, ...], ids: Iterable[str], reserved: Amounts, cost: Amounts, *, since: int
 ) -> tuple[Grant, ...]:
-    """Put the cost that was in the place of the one set aside."""
+    """Put the cost that was in the place of the one set aside, at position `since`.
+
+    A grant that was given later under the same id set nothing aside then, and has nothing to do with it.
+    """
     if not reserved and not cost:
         return grants
     for id in ids:
         old = by_id(grants, id)
-        if old is not None:
+        if old is not None and old.position < since:
             new = old.with_fields(
                 {
                     "reserved": take_amounts(old.reserved, reserved),
@@ -263,6 +268,15 @@ def _lasts_so(old: Grant, command: RenewAuthority) -> bool:
 
 
 def revoke(contract: Contract, command: RevokeAuthority, given: Given) -> Decision:
-    if by_id(contract.grants, command.id) is None:
+    """End a grant, and all that was passed on of it, wherever that went.
+
+    Acts that are in flight settle without it: what they cost is recorded with their outcome, and counts for
+    no grant that is given later.
+    """
+    old = by_id(contract.grants, command.id)
+    if old is None:
         return not_open("grant", command.id)
-    return admitted(stated(AuthorityRevoked, command))
+    return Admitted(
+        (stated(AuthorityRevoked, command), *not_reached(contract, old, command.by, given)),
+        beside=ended_with(old, command.by, command.reason, given),
+    )

@@ -25,6 +25,7 @@ from ledger.run import (
     goal,
     lifecycle,
     limits,
+    narrowing,
     obligations,
     observations,
     outcomes,
@@ -112,7 +113,12 @@ RULES: dict[type[c.Command], Ruling] = {
     c.TransferObligation: Ruling(obligations.transfer, (e.ObligationTransferred,), ("not_open",)),
     c.GrantAuthority: Ruling(authority.grant, (e.AuthorityGranted,), ("id_in_use",)),
     c.RenewAuthority: Ruling(authority.renew, (e.AuthorityRenewed,), ("authority_exceeded", "not_open")),
-    c.RevokeAuthority: Ruling(authority.revoke, (e.AuthorityRevoked,), ("not_open",)),
+    c.NarrowAuthority: Ruling(
+        narrowing.narrow,
+        (e.AuthorityRevoked, e.AuthorityGranted, e.ObligationOpened),
+        ("not_open", "id_in_use", "authority_exceeded"),
+    ),
+    c.RevokeAuthority: Ruling(authority.revoke, (e.AuthorityRevoked, e.ObligationOpened), ("not_open",)),
     c.RecordObservation: Ruling(observations.record, (e.ObservationInvalidated, e.ObservationRecorded)),
     c.InvalidateObservation: Ruling(observations.invalidate, (e.ObservationInvalidated,), ("not_open",)),
     c.RequestApproval: Ruling(

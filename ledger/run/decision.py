@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
+class PassedOn(NamedTuple):
+    """What was passed on of a grant that is to end."""
+
+    grants: Mapping[str, frozenset[tuple[str, int]]] = _NOTHING
+    """Ids and positions of the grants of other runs that stem from it, by run."""
+    unread: Mapping[str, str] = _NOTHING
+    """Runs that cannot be read and may have some of it, with the code of the error."""
+
+
 class Given(NamedTuple):
     """What a decision is taken under, beside the contract and the command."""
 
@@ -53,6 +62,8 @@ class Given(NamedTuple):
     """Contracts of other runs that a command speaks of: those that exist, by id."""
     then: Contract | None = None
     """The contract as it stood where a command speaks of the past."""
+    passed_on: PassedOn = PassedOn()
+    """What other runs have of a grant that a command ends; their contracts are among `others`."""
 
     @property
     def for_leases(self) -> datetime:

@@ -56,7 +56,7 @@ def intended(contract: Contract, event: EffectIntended, record: Record) -> Chang
     )
     grants = contract.grants
     if old is not None:
-        grants = spend(grants, old.authority, old.reserved, None)
+        grants = spend(grants, old.authority, old.reserved, None, since=old.position)
     changes: Changes = {
         "effects": (*contract.effects, view) if old is None else replaced(contract.effects, old, view),
         "grants": reserve(grants, event.authority, event.reserved),
@@ -129,8 +129,9 @@ def unknown(contract: Contract, event: EffectUnknown, record: Record) -> Changes
 def reconciled(contract: Contract, event: EffectReconciled, record: Record) -> Changes:
     """The effect is settled as it was found.
 
-    Having asked in vain changes nothing: it ends no lease, and leaves a dispute one. What is found about an
-    older attempt opens one where it happened, and changes nothing where it did not.
+    Having asked in vain changes nothing: it ends no lease, leaves a dispute one, and makes nobody doubt what
+    was never begun. What is found about an older attempt opens one where it happened, and changes nothing
+    where it did not.
     """
     old = find(contract, event.key)
     if old is None:
@@ -139,7 +140,7 @@ def reconciled(contract: Contract, event: EffectReconciled, record: Record) -> C
     if event.attempt < old.attempt and not (happened and not _is_late(old, event.attempt)):
         return _opened_again(contract, old, record) if happened else {}
     if event.found == "unknown":
-        if old.status != "pending":
+        if old.status != "pending" or never_begun(old):
             return {}
         new = old.with_fields({"at": record.at, "status": "unknown"})
         return {"effects": replaced(contract.effects, old, new)}
@@ -220,7 +221,7 @@ def _settled(contract: Contract, key: str, cost: Amounts, *, happened: bool) -> 
         cost = old.reserved
     changes: Changes = {
         "effects": replaced(contract.effects, old, None),
-        "grants": spend(contract.grants, old.authority, old.reserved, cost),
+        "grants": spend(contract.grants, old.authority, old.reserved, cost, since=old.position),
     }
     if happened:
         changes["approvals"] = done(contract.approvals, key)

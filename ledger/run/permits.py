@@ -29,7 +29,7 @@ def covered_by(asked: Asked) -> Covered:
         grants = contract.grants
         held = find(contract, asked.names.key)
         if held is not None:  # what earlier attempts at this act set aside does not bar it
-            grants = spend(grants, held.authority, held.reserved, None)
+            grants = spend(grants, held.authority, held.reserved, None, since=held.position)
     return covering(grants, asked.given.actor, command.tool, command.reserved, latest(asked))
 
 

@@ -227,6 +227,7 @@ COMMANDS: tuple[c.Command, ...] = (
     c.TransferObligation(by="human:kim", id="tell", reason="our turn ended", to="agent:mail"),
     c.GrantAuthority(granted_by="human:kim", id="mail", principal="agent:refunds", scopes=("mail",)),
     c.RenewAuthority(by="human:kim", id="refunds", expires_at=START + 2 * HOUR),
+    c.NarrowAuthority(as_id="less", by="human:kim", id="refunds", reason="less will do", budget=EUR_10),
     c.RevokeAuthority(by="human:kim", id="refunds", reason="done"),
     c.RecordObservation(key="weather", observed_at=START, tool="look", value=ANSWER),
     c.InvalidateObservation(key="stock", reason="miscounted"),

@@ -8,10 +8,11 @@ from decimal import Decimal, localcontext
 import pytest
 
 from ledger import events as e
-from ledger.commands import GrantAuthority, RenewAuthority, RevokeAuthority
+from ledger.commands import ClaimEffect, GrantAuthority, RenewAuthority, RevokeAuthority
 from ledger.run.contract import Contract, Grant
+from ledger.run.decision import Admitted, Refusal
 from ledger.testing import START, History, given
-from ledger.values import ErrorSaid
+from ledger.values import Actor, ErrorSaid, Recovery
 from tests.run import examples as x
 
 TOMORROW = START + timedelta(days=1)
@@ -30,6 +31,16 @@ def renewed(**more: object) -> e.AuthorityRenewed:
 
 def renew(**more: object) -> RenewAuthority:
     return RenewAuthority.model_validate({"by": "human:kim", "id": "refunds", **more})
+
+
+def claim(number: int) -> ClaimEffect:
+    return ClaimEffect(
+        args=f'{{"n":{number}}}',
+        recovery=Recovery.IDEMPOTENT,
+        reserved=x.EUR_10,
+        tool="refund",
+        worker="w-1",
+    )
 
 
 # --- granting and renewing ---------------------------------------------------------------------
@@ -179,6 +190,32 @@ def test_two_effects_in_flight_are_reserved_and_settled_each_for_itself() -> Non
 def test_what_cost_nothing_is_known_to_have_cost_nothing() -> None:
     free = {"EUR": Decimal(0)}
     assert the_grant(ACTING.also(e.EffectSucceeded(key=x.ONE, attempt=1, cost=free))).spent == free
+
+
+def test_an_act_begun_under_a_revoked_grant_changes_nothing_of_another_one_with_its_id() -> None:
+    """Else what it gives back would make room for an act more than was granted, or its cost for one less."""
+    gone = e.AuthorityRevoked(by="human:kim", id="refunds", reason="another one")
+    again = ACTING.also(gone, BOUND, x.intended(x.TWO, authority=("refunds",), reserved=x.EUR_10))
+    for outcome in (
+        e.EffectSucceeded(key=x.ONE, attempt=1, cost={"EUR": Decimal(7)}),
+        e.EffectFailed(key=x.ONE, attempt=1, error=ErrorSaid(message="no", type="No")),
+    ):
+        grant = the_grant(again.also(outcome))
+        assert (grant.reserved, grant.spent) == (x.EUR_10, None)
+    sent_again = again.also(x.intended(authority=("refunds",), reserved=x.EUR_10), x.started(attempt=2))
+    assert the_grant(sent_again).reserved == {"EUR": Decimal(20)}
+
+
+def test_an_act_that_is_tried_again_frees_nothing_of_a_grant_that_took_its_grants_place() -> None:
+    gone = e.AuthorityRevoked(by="human:kim", id="refunds", reason="another one")
+    small = x.granted(budget=x.EUR_10)
+    first = given(x.opened(), small, actor=Actor("agent:refunds")).when(claim(1)).after
+    key = first.contract.effects[0].key
+    lost = first.also(e.EffectUnknown(key=key, attempt=1, because="stopped"), gone, small)
+    assert isinstance(lost.when(claim(1)).decision, Admitted)
+    refused = lost.when(claim(2)).after.when(claim(1)).decision
+    assert isinstance(refused, Refusal)
+    assert refused.rule == "authority_exceeded"
 
 
 def test_sums_are_exact_however_long_and_whatever_the_thread_computes_with() -> None:

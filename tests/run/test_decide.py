@@ -85,6 +85,7 @@ def test_agents_may_not_use_exactly_these_commands() -> None:
     assert always == {
         "approval.answer",
         "authority.grant",
+        "authority.narrow",
         "authority.renew",
         "constraint.withdraw",
         "obligation.transfer",

@@ -2,17 +2,27 @@
 
 import pytest
 
-from ledger.commands import CloseRun, Command, ForkRun, OpenChild, RestartRun
-from ledger.events import Event, RunClosed, RunOpened
+from ledger.commands import (
+    CloseRun,
+    Command,
+    ForkRun,
+    NarrowAuthority,
+    OpenChild,
+    RestartRun,
+    RevokeAuthority,
+)
+from ledger.events import AuthorityRevoked, Event, RunClosed, RunOpened
 from ledger.run.decide import RULES
 from ledger.run.sources import SOURCE_RULES
 
-# What these come to in other runs is built field by field, mostly from what stands already.
+# What these come to in other runs, or owe a person, is built field by field, mostly from what stands already.
 STATED: dict[type[Command], tuple[type[Event], ...]] = {
     CloseRun: (RunClosed,),
     ForkRun: (),
+    NarrowAuthority: (),
     OpenChild: (RunOpened,),
     RestartRun: (),
+    RevokeAuthority: (AuthorityRevoked,),
 }
 
 PAIRS = [

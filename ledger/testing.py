@@ -25,9 +25,9 @@ command yields yet.
 `beside` the run, and what `asked` sets. What a command appends to other runs is expected by their names:
 `then(…, beside={"run-2": (…,)})`; `among` has the runs that exist already, and `other` goes on with one.
 
-Where what is recorded is not what was asked for, who asked is told so by an error, although it was admitted: an
-act waits for a person, an answer does not count. `then_told("approval_required")` expects the error, `told` has
-it, and `then` expects the events alone.
+Where what is recorded is not what was asked for, who asked is told so by an error, although it was admitted:
+an act waits for a person, an answer does not count. `then_told("approval_required")` expects the error,
+`told` has it, and `then` expects the events alone.
 
 Source of the idea: Emmett's and Commanded's specifications of deciders.
 """
@@ -388,7 +388,7 @@ class Decided(Generic[S]):
         return self.after
 
     def then_told(self, rule: str, *events: Event) -> History[S]:
-        """Expect that it is admitted, and that who asked is told by this rule that it is not what they asked for.
+        """Expect that it is admitted, and told by this rule not to be what was asked for.
 
         Args:
             rule: stable code of the rule, e.g. `"approval_required"`.

@@ -1,4 +1,4 @@
-"""What bars a claim: plan, authority, sources, what cannot be checked, secrets, limits, a possible repeat."""
+"""What bars a claim: plan, authority, sources, recoveries, secrets, limits, a possible repeat."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ledger import commands as c
 from ledger import events as e
 from ledger.run.claims import claim as decide_claim
 from ledger.run.contract import Contract
@@ -211,22 +210,12 @@ def test_a_constraint_that_is_not_in_force_bars_nothing() -> None:
     assert started(given(x.opened(), ended, sources=[withdrawn]).when(claim())) is not None
 
 
-# --- what cannot be checked --------------------------------------------------------------------
+# --- what cannot be performed ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("run", "command"),
-    [
-        (OPEN.also(x.accepted(rule=x.AT_MOST_100)), claim()),
-        (OPEN, claim(approval="ok-1")),
-        *((OPEN, claim(recovery=one)) for one in (Recovery.READ_ONLY, Recovery.OUTBOX)),
-        (OPEN, claim(recovery=Recovery.TRANSACTIONAL)),
-    ],
-)
-def test_what_this_release_cannot_check_is_refused_and_never_passed_over(
-    run: Run, command: c.ClaimEffect
-) -> None:
-    assert refused_by(run.when(command))[0] == "not_supported"
+@pytest.mark.parametrize("recovery", [Recovery.OUTBOX, Recovery.TRANSACTIONAL])
+def test_what_this_release_cannot_perform_is_refused_and_never_passed_over(recovery: Recovery) -> None:
+    assert refused_by(OPEN.when(claim(recovery=recovery)))[0] == "not_supported"
 
 
 def test_a_secret_leaves_nothing_that_could_be_searched_for_it() -> None:

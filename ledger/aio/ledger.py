@@ -97,7 +97,7 @@ class AsyncLedger(AsyncLives, Registered):
 
     # --- writing ---------------------------------------------------------------------------------
 
-    async def open_run(
+    async def open_run(  # noqa: PLR0913 - as the command has
         self,
         run: str,
         goal: str,
@@ -106,6 +106,7 @@ class AsyncLedger(AsyncLives, Registered):
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
         limits: Limits | None = None,
+        require_authority: bool | None = None,
         rests_on: Sequence[str] = (),
         runtime: Runtime | None = None,
         thread: str | None = None,
@@ -117,6 +118,7 @@ class AsyncLedger(AsyncLives, Registered):
             owner=owner,
             labels=labels,
             limits=limits,
+            require_authority=self._shared.requires_authority(require_authority),
             rests_on=rests_on,
             runtime=runtime,
             thread=thread,

@@ -12,7 +12,7 @@ from ledger.application.statements import Asking
 from ledger.commands import Command
 from ledger.events import Event
 from ledger.record import ZERO_HASH, Record, TermsMark
-from ledger.run.decision import Decision, Given, Judgement, Looked, Refusal
+from ledger.run.decision import Decision, Given, Judgement, Looked, PassedOn, Refusal
 from ledger.stores.base import SnapshotRow
 
 S = TypeVar("S")
@@ -52,6 +52,8 @@ class Beside(NamedTuple, Generic[S]):
     others: Mapping[str, S]
     """The states of the streams that exist, by name."""
     then: S | None = None
+    passed_on: PassedOn = PassedOn()
+    """What other streams have of a grant that is to end."""
 
 
 @dataclass(frozen=True, slots=True)

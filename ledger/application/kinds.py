@@ -9,6 +9,7 @@ from typing import Any
 from ledger.application.edge import Edge
 from ledger.application.kind import NOWHERE, Beside, Found, Head, Kind
 from ledger.application.looking import leases_of, look_up
+from ledger.application.passed_on import read_beneath
 from ledger.application.rows import chained, linked
 from ledger.application.statements import Asking
 from ledger.codec import message_digest, observation_digest
@@ -20,6 +21,7 @@ from ledger.commands import (
     Command,
     ForkRun,
     InvalidateObservation,
+    NarrowAuthority,
     OpenChild,
     ReconcileEffect,
     RecordMessage,
@@ -27,6 +29,7 @@ from ledger.commands import (
     RefuteAssumption,
     RestartRun,
     ResumeRun,
+    RevokeAuthority,
 )
 from ledger.gate import Judgement, Question, judge
 from ledger.record import ZERO_HASH, Record, short_digest
@@ -112,7 +115,9 @@ def _run_sources(contract: Contract | None, command: Command) -> Iterable[str]:
 
 
 def _run_beside(edge: Edge, contract: Contract | None, command: Command) -> Beside[Contract | None] | None:
-    """Read the run that is to be opened, where it exists already, and those above a child that closes."""
+    """Read the other runs that a command is about: one that is to be opened, where it exists already, those
+    above a child that closes, and those that have some of a grant that is to end.
+    """
     if contract is None:
         return None
     if isinstance(command, ForkRun | OpenChild | RestartRun):
@@ -122,6 +127,8 @@ def _run_beside(edge: Edge, contract: Contract | None, command: Command) -> Besi
         return Beside(others, load_contract(edge, contract.run, upto=command.at).state)
     if isinstance(command, CloseRun) and contract.parent is not None:
         return Beside(_above(edge, contract))
+    if isinstance(command, NarrowAuthority | RevokeAuthority):
+        return read_beneath(edge, contract, command, load_contract)
     return None
 
 

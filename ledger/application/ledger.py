@@ -49,9 +49,16 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
     Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, edge: Edge, secrets: Secrets | None = None, tools: Iterable[Tool] = ()) -> None:
+    def __init__(
+        self,
+        edge: Edge,
+        secrets: Secrets | None = None,
+        tools: Iterable[Tool] = (),
+        *,
+        require_authority: bool = False,
+    ) -> None:
         self._edge = edge
-        self._shared = Shared(edge, secrets, tools)
+        self._shared = Shared(edge, secrets, tools, require_authority=require_authority)
         self._runs: WeakValueDictionary[str, Turns[Contract | None]] = WeakValueDictionary()
 
     @property
@@ -89,7 +96,7 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def open_run(
+    def open_run(  # noqa: PLR0913 - as the command has
         self,
         run: str,
         goal: str,
@@ -98,6 +105,7 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
         limits: Limits | None = None,
+        require_authority: bool | None = None,
         rests_on: Sequence[str] = (),
         runtime: Runtime | None = None,
         thread: str | None = None,
@@ -106,7 +114,8 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
         """Open a run; the call returns once that is durable.
 
         Opened again with equal content, by the same actor in the same session, it is a repeat as long as
-        nothing followed.
+        nothing followed. With `require_authority` each of its acts needs a grant from the first one on, as
+        do those of its children and successors; None: as the ledger was opened.
 
         Raises:
             RunExists: a run of this id was opened before: ask with `resume` whether it may go on, or choose
@@ -118,6 +127,7 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
             owner=owner,
             labels=labels,
             limits=limits,
+            require_authority=self._shared.requires_authority(require_authority),
             rests_on=rests_on,
             runtime=runtime,
             thread=thread,

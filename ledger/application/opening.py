@@ -16,7 +16,7 @@ from ledger.stores.stamps import Clock, new_id, system_clock
 from ledger.values import Actor, check_id
 
 
-def open_ledger(
+def open_ledger(  # noqa: PLR0913 - each is an option
     url: str | Path,
     *,
     tenant: str = "default",
@@ -28,6 +28,7 @@ def open_ledger(
     unsafe: bool = False,
     secrets: Secrets | None = None,
     tools: Iterable[Tool] = (),
+    require_authority: bool = False,
 ) -> Ledger:
     """Open a ledger, creating its tables where there are none.
 
@@ -42,6 +43,8 @@ def open_ledger(
         unsafe: accept a database that could lose what was acknowledged.
         secrets: what is taken for a secret, and how a `SecretRef` is resolved; None: `Secrets()`.
         tools: tools that runs and `reconcile` find by name.
+        require_authority: each act of the runs that are opened here needs a grant, unless `open_run` says
+            otherwise. Without it an act of a run that was never granted anything needs none.
 
     Raises:
         InvalidInput: the address or the tenant is malformed, or `clock` or `ids` no plain function.
@@ -52,6 +55,8 @@ def open_ledger(
     """
     if actor is not None and not isinstance(actor, Actor):
         raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
+    if not isinstance(require_authority, bool):
+        raise invalid("require_authority", f"say True or False, not {require_authority!r:.50}")
     for name, given in (("clock", clock), ("ids", ids)):
         _plain_function(name, given)
     try:
@@ -59,7 +64,8 @@ def open_ledger(
     except ValueError as error:
         raise invalid("tenant", str(error)) from None
     store = open_store(url, busy_seconds=busy_seconds, create=create, unsafe=unsafe, tenant=tenant)
-    return Ledger(Edge(store, tenant, actor or local_actor(), clock, ids), secrets, tools)
+    edge = Edge(store, tenant, actor or local_actor(), clock, ids)
+    return Ledger(edge, secrets, tools, require_authority=require_authority)
 
 
 def _plain_function(name: str, given: object) -> None:

@@ -25,8 +25,16 @@ from ledger.values import Actor, Limits, Runtime, SourceId, check_id, explain
 class Shared:
     """What all handles of one ledger share. Threads may share it."""
 
-    def __init__(self, edge: Edge, secrets: Secrets | None = None, tools: Iterable[Tool] = ()) -> None:
+    def __init__(
+        self,
+        edge: Edge,
+        secrets: Secrets | None = None,
+        tools: Iterable[Tool] = (),
+        *,
+        require_authority: bool = False,
+    ) -> None:
         self.edge = edge
+        self._require_authority = require_authority
         self.readers = Readers()
         self.workshop = Workshop(edge, secrets)
         for tool in tools:
@@ -40,6 +48,10 @@ class Shared:
         if not isinstance(actor, Actor):
             raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
         return actor
+
+    def requires_authority(self, said: bool | None) -> bool:
+        """Tell whether each act of a run that is opened here needs a grant; None: nobody said."""
+        return self._require_authority if said is None else said
 
     def context(
         self, actor: Actor | None, incarnation: int | None, correlation: str | None = None
@@ -103,6 +115,7 @@ def opening(
     owner: str | None,
     labels: Mapping[str, str] | None,
     limits: Limits | None,
+    require_authority: bool,
     rests_on: Sequence[str],
     runtime: Runtime | None,
     thread: str | None,
@@ -119,6 +132,7 @@ def opening(
         owner=owner,
         labels=labels,
         limits=limits,
+        require_authority=require_authority,
         rests_on=several("rests_on", rests_on),
         runtime=runtime,
         thread=thread,

@@ -27,7 +27,16 @@ from ledger.application.rows import decoded
 from ledger.application.statements import Context, Stated, Statement
 from ledger.application.steps import Call, Send, Steps
 from ledger.application.tip import Tip
-from ledger.commands import CloseRun, Command, ForkRun, OpenChild, RestartRun, ResumeRun
+from ledger.commands import (
+    CloseRun,
+    Command,
+    ForkRun,
+    NarrowAuthority,
+    OpenChild,
+    RestartRun,
+    ResumeRun,
+    RevokeAuthority,
+)
 from ledger.errors import (
     ActKnown,
     EffectInFlight,
@@ -306,7 +315,7 @@ class Stream(Generic[S]):
         if isinstance(command, LINEAGE):
             beside = yield Call(partial(kind.beside, self.edge, state, command))
             if beside is not None:
-                given = given._replace(others=beside.others, then=beside.then)
+                given = given._replace(others=beside.others, then=beside.then, passed_on=beside.passed_on)
         if context.asking is not None and kind.judge is not None and state is not None:
             given = given._replace(
                 judged=(yield Call(partial(kind.judge, self.edge, state, given, context.asking)))
@@ -447,7 +456,7 @@ def another(error: Exception) -> Exception:
 Said = list[tuple[Statement, int]]
 """Statements that were drafted, and how many events each has."""
 
-LINEAGE = (CloseRun, ForkRun, OpenChild, RestartRun, ResumeRun)
+LINEAGE = (CloseRun, ForkRun, NarrowAuthority, OpenChild, RestartRun, ResumeRun, RevokeAuthority)
 """Commands that are decided on more than one run, or by the gate."""
 
 PRIOR = 8

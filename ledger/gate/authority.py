@@ -29,7 +29,9 @@ def on_authority(contract: Contract, question: Question) -> Iterator[Reason]:
         if gone.principal is None:  # what this run never held was not taken from it
             continue
         # Who grants less instead, or confirms what somebody else has, says so with the revocation in view.
-        if not any(covers(other, gone) or _said_at(other) > gone.position for other in valid):
+        if not any(covers(other, gone) or _said_at(other) > gone.position for other in valid) and not any(
+            other.principal == gone.principal and other.position > gone.position for other in contract.grants
+        ):
             what = f"grant {gone.id!r} was revoked: {shortened(gone.reason)}"
             yield reason("authority_revoked", what, position=gone.position, since=gone.at, who=gone.by)
     decides = acting(question.actor)
@@ -79,17 +81,27 @@ def _asks_again(grant: Grant) -> bool:
 
 
 def on_approvals(contract: Contract, question: Question) -> Iterator[Reason]:
-    """Yield approvals that bind no more to what they were asked under; of each act the last one counts."""
+    """Yield approvals that bind no more to what they were asked under; of each act the last one counts.
+
+    One that was given, and whose act neither waits nor is in doubt here, bars nothing: the act failed, maybe
+    another run has done it since, and where it is to be tried again it is asked about anew.
+    """
+    open_ = {effect.key for effect in contract.effects}
     newest = {approval.key: approval for approval in contract.approvals}
     for approval in newest.values():
-        if is_denied(approval):
+        if is_denied(approval) or (approval.answered is not None and approval.key not in open_):
             continue
-        # What is not said of the runtime that would go on stays as it was.
-        now = merged(contract.runtime, question.runtime)
-        why = why_void(contract, approval, question.latest(contract), now)
+        latest, cleared_by = question.latest(contract), None
+        why = why_void(contract, approval, latest)
+        if why is None:
+            # What is not said of the runtime that would go on stays as it was. Until it is adopted, what is
+            # asked anew would be asked under the other one.
+            why = why_void(contract, approval, latest, merged(contract.runtime, question.runtime))
+            cleared_by = "runtime.adopted"
         if why is not None:
             what = f"approval {approval.id!r} of {approval.key[:12]} is void: {why}"
-            yield reason("approval_void", what, position=approval.position, since=approval.at)
+            place, since = approval.position, approval.at
+            yield reason("approval_void", what, position=place, since=since, cleared_by=cleared_by)
 
 
 def on_limits(contract: Contract, question: Question) -> Iterator[Reason]:

@@ -32,7 +32,7 @@ from ledger.run.decision import (
     stands_at,
     stated,
 )
-from ledger.run.lineage import again, constraints, exists, none_left, of_a_fork, rest_of
+from ledger.run.lineage import again, constraints, exists, of_a_fork, rest_of
 from ledger.values import Ending
 
 
@@ -62,10 +62,14 @@ def open_child(contract: Contract, command: OpenChild, given: Given) -> Decision
             return found
         grants.append(found)
         carved.append(_taken(contract, found, command, given))
-    if contract.authority_needed and not grants:
-        grants += none_left(contract.with_fields({"revoked": ()}), _by(command, given), "for a child")
     parent = Parent(position=contract.position, relation="child", root=contract.root, run=contract.run)
-    opened = stated(RunOpened, command, owner=command.owner or contract.owner, parent=parent)
+    opened = stated(
+        RunOpened,
+        command,
+        owner=command.owner or contract.owner,
+        parent=parent,
+        require_authority=contract.authority_needed,
+    )
     bound = [
         item for item in contract.constraints if item.valid_until is None or given.now < item.valid_until
     ]
@@ -206,7 +210,7 @@ def settled_with_parent(
         events.append(
             ObligationDischarged(by=command.by, evidence=reason, id=owed.id, refs=(f"run:{contract.run}",))
         )
-    events += _returned(contract, above, by)
+    events += _returned(contract, above, given.others, by)
     return {above.run: tuple(events)} if events else {}
 
 
@@ -229,9 +233,11 @@ def _going_on_from(run: Contract | None, others: Mapping[str, Contract]) -> Cont
     return run
 
 
-def _returned(contract: Contract, above: Contract, by: str) -> Iterable[Event]:
+def _returned(
+    contract: Contract, above: Contract, others: Mapping[str, Contract], by: str
+) -> Iterable[Event]:
     for grant in contract.grants:
-        origin = grant.carved_from
+        origin = _origin_above(grant, contract, others)
         if origin is None or origin.run != above.run or grant.budget is None:
             continue
         held = by_id(above.grants, origin.id)
@@ -241,3 +247,21 @@ def _returned(contract: Contract, above: Contract, by: str) -> Iterable[Event]:
         back = type(grant.budget)((unit, amount) for unit, amount in rest.items() if amount)
         if back:
             yield AuthorityReturned(budget=back, by=by, id=origin.id, run=contract.run)
+
+
+def _origin_above(grant: Grant, contract: Contract, others: Mapping[str, Contract]) -> GrantOrigin | None:
+    """Find what a grant was carved from before any run that this one succeeds had it.
+
+    Each of them passed on no more than was left, so what is left now is no more than was carved. Where budget
+    was added on the way that cannot be told, and nothing goes back.
+    """
+    origin, run = grant.carved_from, contract
+    while origin is not None and run.parent is not None and run.parent.relation == "successor":
+        before = others.get(run.parent.run)
+        if before is None or origin.run != before.run:
+            break
+        held = by_id(before.grants, origin.id)
+        if held is None or held.position != origin.position:
+            return None
+        origin, run = held.carved_from, before
+    return origin

@@ -84,7 +84,6 @@ RULES: dict[type[c.Command], Ruling] = {
             e.ConstraintAccepted,
             e.RevisionAcknowledged,
             e.AuthorityGranted,
-            e.AuthorityRevoked,
         ),
         ("effects_disabled", "run_exists", "id_in_use", "not_open", "authority_exceeded", "contract_changed"),
     ),

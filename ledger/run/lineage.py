@@ -10,7 +10,6 @@ from typing import Any
 
 from ledger.events import (
     AssumptionMade,
-    AuthorityRevoked,
     ConstraintAccepted,
     Event,
     Parent,
@@ -53,6 +52,8 @@ def begun_from(
         limits=contract.limits,
         owner=contract.owner,
         parent=parent,
+        # A fork performs nothing, with or without a grant.
+        require_authority=contract.authority_needed and relation != "fork",
         rests_on=rests_on,
         runtime=contract.runtime,
         thread=contract.thread,
@@ -88,15 +89,6 @@ def assumptions(contract: Contract, dropped: Mapping[str, str]) -> Iterable[Even
     for item in contract.assumptions:
         if f"assumption:{item.id}" not in dropped:
             yield again(AssumptionMade, item)
-
-
-def none_left(contract: Contract, by: str, reason: str) -> Iterable[Event]:
-    for gone in contract.revoked[-1:]:
-        yield AuthorityRevoked(by=gone.by, id=gone.id, reason=gone.reason)
-        return
-    yield AuthorityRevoked(
-        by=by, id="all", reason=f"no grant of {contract.run!r} is passed on: {reason}"[:4096]
-    )
 
 
 def rest_of(grant: Grant) -> Any:

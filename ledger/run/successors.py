@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from ledger.commands import RestartRun
 from ledger.events import (
     AuthorityGranted,
+    AuthorityRevoked,
     Dropped,
     Event,
     GrantOrigin,
@@ -35,7 +36,6 @@ from ledger.run.lineage import (
     begun_from,
     constraints,
     exists,
-    none_left,
     of_a_fork,
     rest_of,
 )
@@ -91,7 +91,7 @@ def restart(contract: Contract, command: RestartRun, given: Given) -> Decision:
         *constraints(contract, dropped, command.by),
         *_observations(contract, rests_on, dropped),
         *_obligations(contract),
-        *_authority(contract, command.by, command.reason),
+        *_authority(contract),
     )
     # What was found withdrawn, and what was not, is so when this is stored.
     guards = {name: state.position for name, state in sorted(given.sources.items())}
@@ -177,10 +177,10 @@ def _obligations(contract: Contract) -> Iterable[Event]:
         yield again(ObligationOpened, item)
 
 
-def _authority(contract: Contract, by: str, reason: str) -> Iterable[Event]:
+def _authority(contract: Contract) -> Iterable[Event]:
     """Pass on each grant with what is left of it, as lapsed as it is.
 
-    Where none is left, each act of the successor still needs one.
+    Where none is left, it is said which one was revoked last.
     """
     for grant in contract.grants:
         yield again(
@@ -189,5 +189,6 @@ def _authority(contract: Contract, by: str, reason: str) -> Iterable[Event]:
             budget=rest_of(grant),
             carved_from=GrantOrigin(id=grant.id, position=grant.position, run=contract.run),
         )
-    if contract.authority_needed and not contract.grants:
-        yield from none_left(contract, by, reason)
+    if not contract.grants:
+        for gone in contract.revoked[-1:]:
+            yield AuthorityRevoked(by=gone.by, id=gone.id, reason=gone.reason)

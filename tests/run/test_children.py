@@ -41,6 +41,7 @@ def test_a_child_is_bound_by_the_constraints_and_has_a_part_of_the_authority() -
                         goal="Mail the customer",
                         owner="human:kim",
                         parent=e.Parent(position=4, relation="child", root="run-1", run="run-1"),
+                        require_authority=True,
                     ),
                     published("kind", "Be kind"),
                     x.granted(
@@ -64,6 +65,8 @@ def test_a_child_without_a_grant_may_not_act_where_its_parent_needs_one() -> Non
     kid = PARENT.when(child()).after.other("kid")
     assert kid.contract.authority_needed
     assert kid.contract.grants == ()
+    required = given(x.opened(require_authority=True), actor=PROGRAM).when(child()).after.other("kid")
+    assert required.contract.authority_needed
     free = given(x.opened(), actor=PROGRAM).when(
         child(owed_to="customer:17", by="human:kim", due=START + DAY)
     )

@@ -9,7 +9,7 @@ from ledger.events import EffectUnknown, Event
 from ledger.run.asked import Asked, place_in, refused
 from ledger.run.decision import Refusal
 from ledger.run.effects import find
-from ledger.run.known import EffectHistory
+from ledger.run.known import EffectHistory, is_only_intended
 from ledger.values import Recovery
 
 # --- what is recorded under the key -----------------------------------------------------------------
@@ -143,13 +143,18 @@ def repeated(asked: Asked) -> Refusal | None:
 
 
 def _waits_before(other: EffectHistory, asked: Asked) -> bool:
-    """Tell whether an act that was never begun waits here, since before this one did.
+    """Tell whether an act of which nothing is under way waits here, since before this one did.
 
     One that was denied waits no more. In another run of the lineage it may wait for ever: whichever of the
     two is begun first makes the other a repeat.
     """
-    held, mine = find(asked.contract, other.key), find(asked.contract, asked.names.key)
-    return held is not None and (mine is None or held.position < mine.position)
+    contract, known = asked.contract, asked.looked.effect
+    if find(contract, other.key) is None:
+        return False
+    if known is None or find(contract, known.key) is None:
+        return True
+    # Asked about anew it stands at a later place, but waits since it was intended first.
+    return (other.intended_at, other.intended_position) < (known.intended_at, known.intended_position)
 
 
 def _stands_against(other: EffectHistory, asked: Asked) -> bool:
@@ -160,10 +165,10 @@ def _stands_against(other: EffectHistory, asked: Asked) -> bool:
     command, undoing = asked.command, asked.looked.undoing
     if other.status in ("failed", "did_not_happen") or other.compensated_by is not None:
         return False
-    if other.status == "pending" and other.attempt == 0 and other.witnessed:
-        return _waits_before(other, asked)
     if command.occurrence is not None and other.occurrence != command.occurrence:
         return False
+    if is_only_intended(other):
+        return _waits_before(other, asked)
     if undoing is None or undoing.act == asked.names.act or other.undone_by == undoing.key:
         return True
     if other.may_be_sending(asked.given.for_leases):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ledger.commands import ClaimEffect
 from ledger.events import ApprovalRequested, Event
 from ledger.record import Record
 from ledger.run.approvals import (
@@ -17,11 +18,11 @@ from ledger.run.approvals import (
     why_void,
 )
 from ledger.run.asked import Asked, intended, positions, refused
-from ledger.run.contract import Approval, Constraint
+from ledger.run.contract import Approval, Constraint, Contract
 from ledger.run.decision import Refusal
 from ledger.run.effects import find
 from ledger.run.keys import runtime_digest
-from ledger.run.known import after
+from ledger.run.known import after, is_only_intended
 from ledger.run.permits import asking_for_approval, latest
 
 
@@ -36,6 +37,13 @@ class Waiting(NamedTuple):
     """What is told to who would act."""
 
 
+def may_ask(contract: Contract, command: ClaimEffect) -> bool:
+    """Tell whether a person may have to approve an act, whatever its arguments and the time are."""
+    return command.needs_approval or any(
+        one.rule is not None and one.rule.needs_approval for one in contract.constraints
+    )
+
+
 def consent_to(asked: Asked) -> str | Waiting | Refusal | None:
     """Say by which approval an act may begin; None: it needs none.
 
@@ -48,13 +56,18 @@ def consent_to(asked: Asked) -> str | Waiting | Refusal | None:
         said = denied(contract, approval)
         return refused(asked, said.rule, said.message, said.position, **said.evidence)
     demanding = asking_for_approval(asked)
+    if approval is not None and is_denied(approval):
+        # Who said no is asked again, also where nothing else wants that now: an agent can revise its goal.
+        return _to_ask(asked, demanding, denied(contract, approval).message)
     if not demanding and not command.needs_approval:
         return None
-    if approval is None or is_denied(approval):
+    if approval is None:
         return _to_ask(asked, demanding, None)
-    void = _unbound(asked, approval) or why_void(contract, approval, latest(asked))
+    void = (
+        _unbound(asked, approval) or why_void(contract, approval, latest(asked)) or _overdue(asked, approval)
+    )
     if void is not None:
-        return _to_ask(asked, demanding, f"approval {approval.id!r} is void: {void}")
+        return _to_ask(asked, demanding, None, f"approval {approval.id!r} is void: {void}")
     if approval.answered is not None:
         return approval.id
     return _required(
@@ -69,14 +82,33 @@ def _unbound(asked: Asked, approval: Approval) -> str | None:
     return why_unbound(asked.contract, approval)
 
 
-def _to_ask(asked: Asked, demanding: tuple[Constraint, ...], void: str | None) -> Waiting:
+def _overdue(asked: Asked, approval: Approval) -> str | None:
+    """Say that an agent asked for longer than the tool lets an approval be good; a person may."""
+    seconds = asked.command.approval_seconds
+    if seconds is None or approval.requested_by is None or not approval.requested_by.startswith("agent:"):
+        return None
+    if latest(asked) < after(approval.at, seconds):
+        return None
+    return f"{asked.command.tool!r} lets it be good for {seconds} seconds"
+
+
+def _is_begun(asked: Asked) -> bool:
+    """Tell whether an act is under way or in doubt, here or in another run of the lineage."""
+    held, known = find(asked.contract, asked.names.key), asked.looked.effect
+    if held is not None and not never_begun(held):
+        return True
+    return known is not None and not (known.is_settled or is_only_intended(known))
+
+
+def _to_ask(
+    asked: Asked, demanding: tuple[Constraint, ...], said_no: str | None, void: str | None = None
+) -> Waiting:
     contract, command, key = asked.contract, asked.command, asked.names.key
-    held = find(contract, key)
     # What was begun stays as it is known: an act of which nobody knows must not look as if it waited.
-    intends = held is None or never_begun(held)
+    intends = not _is_begun(asked)
     runtime, seconds = contract.runtime, command.approval_seconds
     id = approval_id(contract.run, key, contract.position + 1 + intends)
-    question = _question(command.tool, demanding)
+    question = _question(command.tool, demanding, said_no)
     request = ApprovalRequested(
         expires_at=None if seconds is None else after(latest(asked), seconds),
         id=id,
@@ -96,12 +128,13 @@ def _to_ask(asked: Asked, demanding: tuple[Constraint, ...], void: str | None) -
     return Waiting(events, intends, _required(asked, None, why))
 
 
-def _question(tool: str, demanding: tuple[Constraint, ...]) -> str:
+def _question(tool: str, demanding: tuple[Constraint, ...], said_no: str | None) -> str:
     """Say to a person why they are asked."""
+    before = "" if said_no is None else f"Before this changed, {said_no}. "
     if not demanding:
-        return f"{tool} is only done once a person has approved it"
+        return f"{before}{tool} is only done once a person has approved it"
     said = "; ".join(f"{one.text} (constraint {one.id}, asserted by {one.asserted_by})" for one in demanding)
-    return f"May {tool} be done? {said}"[:4000]
+    return f"{before}May {tool} be done? {said}"[:4000]
 
 
 def _required(asked: Asked, id: str | None, why: str) -> Refusal:

@@ -30,6 +30,7 @@ from ledger.run.known import (
     Status,
     Told,
     in_doubt_before,
+    is_only_intended,
     said,
     shorter,
 )
@@ -42,16 +43,32 @@ Changes = dict[str, Any]
 def history_of(key: str, records: Iterable[Record]) -> EffectHistory | None:
     """Fold the records under a key, in global order; None where nothing was intended under it."""
     found: EffectHistory | None = None
+    aside: dict[str, Record] = {}
     for record in records:
         event = record.event
         # What stands under the digest of the key is of this key unless 16 bytes of SHA-256 collide.
         if getattr(event, "key", None) != key:
             continue
         if isinstance(event, EffectIntended):
-            found = _intended(found, event, record)
+            if found is None or _may_wait(found):
+                found = _intended(found, event, record)
+            else:
+                aside[record.run] = record
         elif found is not None and type(event) in _FOLDS:
+            before = aside.pop(record.run, None) if isinstance(event, EffectStarted) else None
+            if before is not None:
+                found = _intended(found, before.event, before)  # type: ignore[arg-type]
             found = found.with_fields(_FOLDS[type(event)](found, event, record))
     return found
+
+
+def _may_wait(known: EffectHistory) -> bool:
+    """Tell whether an intention makes an act pending before it is started.
+
+    One that is done, or that another run has under way meanwhile, is not made pending by a run that asks a
+    person about it: only a start says more of it than is known.
+    """
+    return known.status in ("failed", "did_not_happen") or is_only_intended(known) or not known.witnessed
 
 
 def _intended(old: EffectHistory | None, event: EffectIntended, record: Record) -> EffectHistory:
@@ -186,7 +203,8 @@ def _reconciled(old: EffectHistory, event: EffectReconciled, record: Record) -> 
         return _doubted(old, record, **found) if happened else found
     if event.found == "unknown":
         # Having asked in vain ends no lease: what time makes of it is derived.
-        return _moved(old, "unknown", record, **found) if old.status == "pending" else found
+        doubted = old.status == "pending" and not is_only_intended(old)
+        return _moved(old, "unknown", record, **found) if doubted else found
     if happened:
         return _moved(old, "succeeded", record, settled_attempt=event.attempt, **found)
     nothing: Changes = {"cost": None, "external_ref": None, "result": None}

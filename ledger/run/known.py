@@ -262,6 +262,14 @@ def in_doubt_before(since: int, attempt: int) -> bool:
     return 0 < since < attempt
 
 
+def is_only_intended(known: EffectHistory) -> bool:
+    """Tell whether an act was intended, and nothing of it is under way or in doubt, in no run of the lineage.
+
+    It waits for an answer, or was denied; what it came to before it was intended last is settled.
+    """
+    return known.status == "pending" and known.since_attempt == 0 and known.witnessed
+
+
 SAID = ("attempt", "because", "cost", "error", "external_ref", "occurred_at", "result")
 WHAT: dict[type[Event], str] = {
     EffectFailed: "failed",

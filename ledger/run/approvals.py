@@ -7,7 +7,7 @@ claims and by the gate alike: see `why_void`.
 The first answer counts that is in time and is a person's, and not that of who asked. What else is answered is
 recorded and changes nothing; a denial that comes too late counts all the same, for it allows nothing.
 
-Why so: docs/decisions/0060-an-approval-is-bound-to-what-was-asked.md
+Why so: docs/decisions/0064-an-approval-is-bound-to-what-was-asked.md
 """
 
 from __future__ import annotations
@@ -67,8 +67,11 @@ def answered(contract: Contract, event: ApprovalAnswered, record: Record) -> Cha
         changes["effects"] = tuple(one for one in contract.effects if one is not waiting)
         changes["grants"] = _given_back(contract, waiting)
     cursor = contract.cursor
-    refs = (f"approval:{old.id}", f"effect:{old.key}")
-    if cursor is not None and cursor.on_denied is not None and any(ref in cursor.waits_for for ref in refs):
+    if (
+        cursor is not None
+        and cursor.on_denied is not None
+        and any(_is_about(ref, old) for ref in cursor.waits_for)
+    ):
         changes["cursor"] = cursor.with_fields(
             {
                 "at": record.at,
@@ -81,6 +84,14 @@ def answered(contract: Contract, event: ApprovalAnswered, record: Record) -> Cha
             }
         )
     return changes
+
+
+def _is_about(ref: str, approval: Approval) -> bool:
+    """Tell whether a cursor that waits for this waits for the act; it may name a request before this one."""
+    kind, _, name = ref.partition(":")
+    if kind == "approval":
+        return name == approval.id or key_of(name) == approval.key
+    return kind == "effect" and name == approval.key
 
 
 def _bounded(approvals: tuple[Approval, ...]) -> tuple[Approval, ...]:

@@ -8,6 +8,7 @@ from ledger.run.resting import rested_on
 
 RELEASING = frozenset(
     {
+        e.ApprovalAnswered,
         e.AssumptionMade,
         e.AssumptionRefuted,
         e.CursorMoved,

@@ -37,18 +37,28 @@ def run(script: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_example_of_the_readme_runs_and_prints_what_it_says(tmp_path: Path) -> None:
-    (example,), (printed,) = blocks(README, "python"), blocks(README, "text")
-    assert len(example.splitlines()) <= 20
-    assert run(example, tmp_path) == printed
+def test_the_examples_of_the_readme_run_and_print_what_they_say(tmp_path: Path) -> None:
+    examples, printed = blocks(README, "python"), blocks(README, "text")
+    assert len(examples) == len(printed) == 2
+    assert max(len(example.splitlines()) for example in examples) <= 25
+    assert [run(example, tmp_path) for example in examples] == printed
 
 
 @pytest.mark.slow
 def test_the_steps_of_the_tutorial_do_what_they_say(tmp_path: Path) -> None:
-    opening, accepting, revising, working, going_on, altering = blocks(TUTORIAL, "python")
+    opening, accepting, revising, paying, working, going_on, altering = blocks(TUTORIAL, "python")
     assert run(opening, tmp_path) == run(opening, tmp_path) == "opened at position 1\n"
     run(accepting, tmp_path)
     run(revising, tmp_path)
+    waiting = [python(paying, tmp_path) for _ in range(2)]
+    assert {(one.returncode, one.stdout) for one in waiting} == {(1, "")}
+    (told,) = {one.stderr for one in waiting}
+    (approving,) = re.findall(r"^    intent-ledger (approve (\w+) .*)$", TUTORIAL, re.MULTILINE)
+    assert told.startswith(f"waits for a person: {approving[1]}")
+    assert approving[1] in cli("approvals", folder=tmp_path).stdout
+    assert cli(*shlex.split(approving[0]), folder=tmp_path).returncode == 0
+    receipt = "done: {'id': 're_1'}\n"
+    assert [run(paying, tmp_path) for _ in range(2)] == ["the bank pays 480.00 EUR\n" + receipt, receipt]
     with subprocess.Popen([sys.executable, "-c", working], cwd=tmp_path, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         said = [child.stdout.readline() for _ in range(3)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from ledger.commands import Carve
 from ledger.run.contract import Grant
 from ledger.run.decision import Admitted, Refusal
 from ledger.testing import START, given
-from ledger.values import Ending
+from ledger.values import Ending, Recovery
 from tests.run import examples as x
 from tests.run.lineages import DAY, KIM, PROGRAM, Run, child, eur, restart
 
@@ -81,15 +82,10 @@ def test_what_had_no_bound_may_be_given_one() -> None:
 
 
 def test_a_unit_that_is_not_named_is_not_to_be_spent() -> None:
-    both = given(x.opened(), x.granted(budget={**eur("10"), "mails": 3}), actor=KIM)  # type: ignore[dict-item]
+    both = given(x.opened(), x.granted(budget={**eur("10"), "mails": Decimal(3)}), actor=KIM)
     after = both.when(narrow(budget=eur("10"))).after.by(PROGRAM)
-    claim = c.ClaimEffect(
-        args="{}",
-        recovery="queryable",
-        reserved={"mails": 1},
-        tool="refund",
-        worker="w-1",  # type: ignore[arg-type]
-    )
+    mail = {"mails": Decimal(1)}
+    claim = c.ClaimEffect(args="{}", recovery=Recovery.QUERYABLE, reserved=mail, tool="refund", worker="w-1")
     refused = after.when(claim).decision
     assert isinstance(refused, Refusal)
     assert refused.rule == "authority_exceeded"

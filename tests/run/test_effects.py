@@ -70,7 +70,12 @@ def test_a_known_outcome_settles_it(before: tuple[e.Event, ...], outcome: e.Even
 
 def test_not_knowing_keeps_it_unsettled() -> None:
     assert the_effect(STARTED.also(UNKNOWN)).status == "unknown"
-    assert the_effect(INTENDED.also(found("unknown"))).status == "unknown"
+    elsewhere = given(x.opened(), x.intended(witnessed=False))
+    assert the_effect(elsewhere.also(found("unknown"))).status == "unknown"
+
+
+def test_having_asked_in_vain_makes_nobody_doubt_what_was_never_begun() -> None:
+    assert the_effect(INTENDED.also(found("unknown"))) == the_effect(INTENDED)
 
 
 def test_having_asked_in_vain_ends_no_lease() -> None:

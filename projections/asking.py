@@ -87,7 +87,7 @@ def ask(
         reached = _checked(look, found, least or 0)
         place = as_of if isinstance(as_of, int) else reached
         reads = _Reads(edge.tenant, look, [one.model for one in found], place, moment.until)
-        one = Asked(values, moment.judged, reads.select, reads.record, reads.records)
+        one = Asked(values, edge.tenant, moment.judged, reads.select, reads.record, reads.records)
         left_out = dict.fromkeys(name for build in found for name in _tell_of_parked(one, build, run, place))
         rows = [tuple(row) for row in asked.rows(one)]
         if not rows:

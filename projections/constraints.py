@@ -29,7 +29,7 @@ class Constraints(Facts):
     """
 
     name = "constraints"
-    version = 1
+    version = 2
     wants = frozenset({ConstraintAccepted, ConstraintWithdrawn, RevisionAcknowledged})
     tables = (
         fact_table(

@@ -34,11 +34,12 @@ Cells = dict[str, Cell]
 class Effects(Facts):
     """One row for each intent, one for each later step of an effect, and one for each call that was refused.
 
-    An effect of several attempts has several intents under one key, maybe in several runs of its lineage.
+    An effect of several attempts has several intents under one key, maybe in several runs of its lineage. One
+    that had to be approved has an intent of its own for the asking, behind which nothing starts.
     """
 
     name = "effects"
-    version = 1
+    version = 2
     tables = (
         fact_table(
             INTENTS,
@@ -48,6 +49,7 @@ class Effects(Facts):
             Column("tool"),
             Column("step", optional=True),
             Column("args"),
+            Column("args_in_full", optional=True),
             Column("given", optional=True),
             Column("occurrence", optional=True),
             Column("approval", optional=True),
@@ -98,9 +100,15 @@ class Effects(Facts):
             Column("refused_by", "integer", optional=True),
             Column("args", optional=True),
             Column("evidence", optional=True),
+            Column("constraint_id", optional=True),
+            Column("source", optional=True),
+            Column("revision", optional=True),
+            Column("asserted_by", optional=True),
+            Column("approval", optional=True),
+            Column("denied_by", optional=True),
             Column("terms_position", "integer", optional=True),
             Column("terms_digest", optional=True),
-            indexes=(("rule", "at"), ("at",), ("key",)),
+            indexes=(("rule", "at"), ("at",), ("key",), ("source", "at")),
         ),
     )
     wants = frozenset(
@@ -130,7 +138,7 @@ class Effects(Facts):
 def _intent(event: EffectIntended) -> Cells:
     return {
         **_same(event, ("key", "key_scheme", "act", "tool", "step", "args", "given", "occurrence")),
-        **_same(event, ("approval", "resource", "tool_schema", "undone_by", "max_attempts")),
+        **_same(event, ("approval", "args_in_full", "resource", "tool_schema", "undone_by", "max_attempts")),
         "authority": text_or_none(list(event.authority)),
         "recovery": str(event.recovery),
         "repeat_reason": storable(event.repeat_reason),
@@ -142,7 +150,30 @@ def _intent(event: EffectIntended) -> Cells:
 
 def _refusal(event: EffectRefused) -> Cells:
     names = ("tool", "step", "key", "act", "rule", "args")
-    return {**_same(event, names), "refused_by": event.position, "evidence": _map(event.evidence)}
+    return {
+        **_same(event, names),
+        **_named(event),
+        "refused_by": event.position,
+        "evidence": _map(event.evidence),
+    }
+
+
+def _named(event: EffectRefused) -> Cells:
+    """Say which constraint, or whose denial, refused a call, where the rule names it in its evidence."""
+    said: Mapping[str, Any] = event.evidence or {}
+    if event.rule == "approval_denied":
+        return {"approval": _text(said.get("approval")), "denied_by": _text(said.get("by"))}
+    # What rests on a refuted assumption is refused by the same rule as what its source changed.
+    if event.rule == "constraint_violated" or (event.rule == "contract_changed" and "source" in said):
+        names = {"constraint_id": "id", "source": "source", "revision": "revision"}
+        found = {column: _text(said.get(name)) for column, name in names.items()}
+        return {**found, "asserted_by": _text(said.get("asserted_by"))}
+    return {}
+
+
+def _text(value: Any) -> str | None:
+    """Take a word of evidence; what an import put in its place stays in the evidence alone."""
+    return storable(value) if isinstance(value, str) else None
 
 
 def _step(event: Event) -> Cells:

@@ -28,7 +28,7 @@ class Sources(Facts):
     """
 
     name = "sources"
-    version = 1
+    version = 2
     wants = frozenset({SourceOpened, SourceRevised, ConstraintWithdrawnAtSource})
     tables = (
         fact_table(OPENED, Column("source"), Column("owners", optional=True), Column("actor")),

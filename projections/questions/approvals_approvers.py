@@ -22,7 +22,8 @@ _APPROVE = "approve"
 _ANSWERS = f"""
     SELECT a.run, a.position, a.at, a.id, a.answer, a.by,
         w.actor, w.session, w.authenticated_by, w.role, w.on_behalf_of,
-        r.position, r.key, q.actor, q.on_behalf_of, ({COUNTING}), i.tool
+        r.position, r.key, q.actor, q.on_behalf_of, ({COUNTING}), i.tool, COALESCE(i.args_in_full, i.args),
+        a.is_person, a.decided_by, r.requested_by
     FROM {{approvals.answers}} AS a
     JOIN {{timeline.events}} AS w ON w.run = a.run AND w.position = a.position
     LEFT JOIN {{approvals.requests}} AS r ON r.run = a.run AND r.position = (
@@ -77,7 +78,11 @@ class Approvers(Question):
         AnswerColumn("key", "The key of the act that was asked about."),
         AnswerColumn("tool", "Its tool; empty: nobody had intended it."),
         AnswerColumn("answer", "`approved` or `denied`."),
-        AnswerColumn("counts", "1: it is the first answer in time; 0: it counts for nothing."),
+        AnswerColumn(
+            "counts",
+            "1: it is the answer that counts, the first in time by a person other than who asked; 0: it "
+            "counts for nothing, and `void-approvals` says why.",
+        ),
         AnswerColumn("by", "Who is said to have answered."),
         AnswerColumn("actor", "Who wrote that."),
         AnswerColumn("actor_kind", "`human`, `agent` or `service`."),
@@ -86,14 +91,18 @@ class Approvers(Question):
         AnswerColumn("on_behalf_of", "For whom, nearest first, as a JSON list."),
         AnswerColumn(
             "is_person",
-            "1: who is said to have answered is a person, and so is the writer or for whom a service wrote; "
-            "0: one of them is not.",
+            "1: a person is said to have answered, and no agent wrote so, nor a service for one; 0: no.",
         ),
         AnswerColumn("answered_self", "1: the writer, or for whom a service wrote, is who answered."),
         AnswerColumn(
             "is_requester",
-            "1: one of those who answered asked for it, or had it asked on their behalf; 0: none of them; "
-            "empty: nobody had asked.",
+            "1: who is said to have answered, or who wrote so, decided to ask; 0: neither; empty: nobody had "
+            "asked.",
+        ),
+        AnswerColumn(
+            "asked_for",
+            "1: it was asked by or on behalf of one of those who answered, or for whom they did; 0: it was "
+            "not; empty: nobody had asked. It counts unless `is_requester` is 1.",
         ),
         AnswerColumn(
             "entitled",
@@ -129,10 +138,14 @@ class _Answer(NamedTuple):
     asker: Actor | None
     counting: int | None
     tool: str | None
+    args: str | None
+    is_person: int
+    is_requester: int | None
 
 
 def _answer(row: tuple[Any, ...]) -> _Answer:
-    actor, session, authenticated_by, role, for_whom, asked, key, asker, asked_for, counting, tool = row[6:]
+    actor, session, authenticated_by, role, for_whom, asked, key, asker, asked_for, counting = row[6:16]
+    tool, args, is_person, decided_by, requested_by = row[16:]
     writer = Actor(
         actor,
         session=session,
@@ -141,7 +154,9 @@ def _answer(row: tuple[Any, ...]) -> _Answer:
         on_behalf_of=_chain(for_whom),
     )
     asked_by = None if asker is None else Actor(asker, on_behalf_of=_chain(asked_for))
-    return _Answer._make((*row[:6], writer, for_whom, asked, key, asked_by, counting, tool))
+    is_requester = None if asked is None else int(requested_by in (row[5], decided_by))
+    about = (asked, key, asked_by, counting, tool, args, is_person, is_requester)
+    return _Answer._make((*row[:6], writer, for_whom, *about))
 
 
 def _chain(text: str | None) -> tuple[str, ...]:
@@ -167,8 +182,9 @@ def _row(answer: _Answer, entitled: tuple[str, str | None]) -> Row:
         actor.authenticated_by,
         actor.role,
         answer.on_behalf_of,
-        int(by.startswith("human:") and decides.startswith("human:")),
+        answer.is_person,
         int(decides == by),
+        answer.is_requester,
         None if answer.asker is None else int(_asked_too(answer, answer.asker)),
         *entitled,
     )
@@ -209,12 +225,12 @@ def _lets_approve(scopes: Iterable[str], tool: str | None) -> bool:
 
 def _owners(asked: Asked, answer: _Answer) -> Iterable[tuple[str, tuple[str, ...]]]:
     """Yield the sources of the constraints that demand an approval of the act, with their owners."""
-    if answer.asked is None or answer.tool is None:
+    if answer.asked is None or answer.tool is None or answer.args is None:
         return
     sources = {
         source: None
         for rule, source in asked.select(_DEMANDS, run=answer.run, position=answer.asked)
-        if asks_approval(Rule.model_validate_json(rule), answer.tool)
+        if asks_approval(Rule.model_validate_json(rule), answer.tool, answer.args)
     }
     for source in sources:
         for (owners,) in asked.select(_OWNERS, stream=PREFIX + source):

@@ -16,16 +16,33 @@ ASKED_AGAIN = """
 """
 """Where the request `r` was made once more under its id: from there on an answer is to that one."""
 
-COUNTING = """
-    SELECT MIN(n.position) FROM {approvals.answers} AS n
-    WHERE n.run = r.run AND n.id = r.id AND n.position > r.position
-        AND (r.expires_at IS NULL OR n.at < r.expires_at)
-        AND NOT EXISTS (
-            SELECT 1 FROM {approvals.requests} AS m
-            WHERE m.run = r.run AND m.id = r.id AND m.position > r.position AND m.position < n.position
-        )
+REPLACED = """
+    SELECT MIN(n.position) FROM {approvals.requests} AS n
+    WHERE n.key = r.key AND n.run || '' = r.run AND n.position > r.position
 """
-"""Where the answer to the request `r` stands that counts: the first one in time."""
+"""Where the act that the request `r` is about was asked about anew: of each act the last request stands."""
+
+DONE = """
+    SELECT MIN(n.position) FROM {effects.steps} AS n
+    WHERE n.key = r.key AND n.run || '' = r.run AND n.position > r.position
+        AND (n.what || '' = 'succeeded' OR (n.what || '' = 'reconciled' AND n.found = 'happened'))
+"""
+"""Where it was first said that the act which the request `r` is about was done: then it is let go."""
+
+COUNTING = f"""
+    SELECT MIN(c.position) FROM {{approvals.answers}} AS c
+    WHERE c.run = r.run AND c.id = r.id AND c.position > r.position AND c.is_person = 1
+        AND c.by <> r.requested_by AND COALESCE(c.decided_by, '') <> r.requested_by
+        AND (c.answer = 'denied' OR r.expires_at IS NULL OR c.at < r.expires_at)
+        AND c.position < COALESCE(({ASKED_AGAIN}), c.position + 1)
+        AND c.position < COALESCE(({REPLACED}), c.position + 1)
+        AND c.position < COALESCE(({DONE}), c.position + 1)
+"""
+"""Where the answer to the request `r` stands that counts: as in the fold, the first by a person other than
+who asked, while the request stands; approved in time, or denied. A question that has it uses `effects`.
+
+Of an act whose success was contradicted, which the fold asks about still, no later answer counts here.
+"""
 
 BEGUN = """
     SELECT MIN(n.position) FROM {effects.steps} AS n

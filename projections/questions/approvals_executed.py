@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from projections.questions.approvals_asked import ASKED_AGAIN, BEGUN, COUNTING, Runtimes, same
+from projections.questions.approvals_asked import ASKED_AGAIN, BEGUN, COUNTING, REPLACED, Runtimes, same
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.placing import in_place, within
 
@@ -38,6 +38,11 @@ _ACTS = f"""
         AND s.position < COALESCE(({ASKED_AGAIN}), s.position + 1)
 """
 
+# What cites no request is on the last one about its key.
+_SILENT = f"""{_ACTS}
+        AND s.position < COALESCE(({REPLACED}), s.position + 1)
+"""
+
 
 class ApprovedAgainstExecuted(Question):
     """Arguments that were approved against those that were executed."""
@@ -60,7 +65,7 @@ class ApprovedAgainstExecuted(Question):
         AnswerColumn("approval", "The request, by its id in the run."),
         AnswerColumn("key", "The key of the act it asked about."),
         AnswerColumn("tool", "The tool of that act."),
-        AnswerColumn("answer", "`approved` or `denied`: the first answer in time; empty: there is none."),
+        AnswerColumn("answer", "`approved` or `denied`: the answer that counts; empty: there is none."),
         AnswerColumn("answered_by", "Who is said to have answered so."),
         AnswerColumn("answered_at", "When."),
         AnswerColumn("approved_args", "The arguments under the key when it asked, as JSON."),
@@ -84,7 +89,7 @@ class ApprovedAgainstExecuted(Question):
         runtimes = Runtimes(asked)
         acts: dict[tuple[str, int], list[_Act]] = {}
         citing = _ACTS % ("i.approval = r.id AND i.run = r.run", asked_for)
-        silent = _ACTS % (
+        silent = _SILENT % (
             "i.key = r.key AND i.run || '' = r.run AND COALESCE(i.approval, '') = ''",
             asked_for,
         )

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ledger.values.times import write_time
-from projections.questions.approvals_asked import BEGUN, COUNTING, Runtimes, same
+from projections.questions.approvals_asked import ASKED_AGAIN, BEGUN, COUNTING, DONE, REPLACED, Runtimes, same
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.placing import in_place, within
 
 # The request an answer is to: the last one of its id before it.
 _ANSWERS = f"""
     SELECT a.run, a.position, a.at, a.id, a.answer, a.by, r.position, r.at, r.key, r.expires_at,
-        ({COUNTING}), c.answer
+        ({COUNTING}), c.answer, ({REPLACED}), ({DONE}), a.is_person, a.decided_by, r.requested_by
     FROM {{approvals.answers}} AS a
     LEFT JOIN {{approvals.requests}} AS r ON r.run = a.run AND r.position = (
         SELECT MAX(n.position) FROM {{approvals.requests}} AS n
@@ -42,18 +42,15 @@ _ACTS = f"""
         )
 """
 
-_UNANSWERED = """
+_UNANSWERED = f"""
     SELECT r.run, r.position, r.at, r.id, r.key, r.expires_at
-    FROM {approvals.requests} AS r
+    FROM {{approvals.requests}} AS r
     WHERE %s
         AND NOT EXISTS (
-            SELECT 1 FROM {approvals.answers} AS a
+            SELECT 1 FROM {{approvals.answers}} AS a
             WHERE a.run = r.run AND a.id = r.id AND a.position > r.position
         )
-        AND NOT EXISTS (
-            SELECT 1 FROM {approvals.requests} AS n
-            WHERE n.run = r.run AND n.id = r.id AND n.position > r.position
-        )
+        AND ({ASKED_AGAIN}) IS NULL AND ({REPLACED}) IS NULL
 """
 
 
@@ -63,8 +60,9 @@ class VoidApprovals(Question):
     name = "void-approvals"
     group = "Approvals"
     about = (
-        "Answers that came late, once more, against another or to nothing; requests that nobody answered in "
-        "time; and acts that began on an approval that did not hold for them. One row for each reason."
+        "Answers that came late, once more, against another, from who may not give them, or to nothing; "
+        "requests that nobody answered in time; and acts that began on an approval that did not hold for "
+        "them. One row for each reason."
     )
     cannot = (
         "Whether an approval that no act has cited yet still holds: the gate says so when the run goes on. A "
@@ -85,9 +83,12 @@ class VoidApprovals(Question):
         AnswerColumn("approval", "The request, by its id in the run."),
         AnswerColumn(
             "why",
-            "Of an answer: `late`, `second_answer` (the first says the same), `conflicting` (it says "
-            "something else), `unknown_id` (nobody had asked). Of a request: `unanswered`. Of an act: "
-            "`unknown_id`, `not_approved` (not in time, or denied), `expired` (begun when it had ended), "
+            "Of an answer: `late` (a denial is never), `not_a_person` (or an agent wrote it), "
+            "`by_requester`, `second_answer` (the one that counts says the same), `conflicting` (it says "
+            "something else), "
+            "`asked_anew` (another request about the act stood), `act_done` (it had been), `unknown_id` "
+            "(nobody had asked). Of a request: `unanswered`. Of an act: `unknown_id`, `not_approved` (no "
+            "answer counts, or it was denied), `expired` (begun when it had ended), "
             "`key_changed` (another act was asked about), `terms_changed`, `tool_changed`, "
             "`runtime_changed`.",
         ),
@@ -120,13 +121,22 @@ def _answers(asked: Asked) -> Iterator[Row]:
 
 def _why_not(row: tuple[Any, ...]) -> Iterator[str]:
     """Say why an answer counts for nothing."""
-    _, position, at, _, answer, _, place, _, _, expires_at, counts, counting = row
+    _, position, at, _, answer, by, place, _, _, expires_at, counts, counting = row[:12]
+    replaced, done, is_person, decided_by, requested_by = row[12:]
     if place is None:
         yield "unknown_id"
         return
-    if expires_at is not None and expires_at <= at:
+    if answer == "approved" and expires_at is not None and expires_at <= at:
         yield "late"
-    if counts is not None and counts != position:
+    if not is_person:
+        yield "not_a_person"
+    elif requested_by in (by, decided_by):
+        yield "by_requester"
+    if replaced is not None and replaced < position:
+        yield "asked_anew"
+    if done is not None and done < position:
+        yield "act_done"
+    if counts is not None and counts < position:
         yield "second_answer" if counting == answer else "conflicting"
 
 

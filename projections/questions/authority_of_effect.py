@@ -16,7 +16,16 @@ from projections.questions.effect_keys import effect_keys
 from projections.questions.grants_at import Grant, Grants
 
 _INTENTS = """
-    SELECT i.run, i.position, i.at, i.tool, i.authority, e.actor, e.session, e.on_behalf_of
+    SELECT i.run, i.position, i.at, i.tool, i.authority, e.actor, e.session, e.on_behalf_of,
+        CASE WHEN i.witnessed = 0 OR i.authority IS NOT NULL OR EXISTS (
+            SELECT 1 FROM {effects.steps} AS s
+            WHERE s.key = i.key AND s.run || '' = i.run AND s.position > i.position
+                AND NOT EXISTS (
+                    SELECT 1 FROM {effects.intents} AS n
+                    WHERE n.key = i.key AND n.run || '' = i.run
+                        AND n.position > i.position AND n.position < s.position
+                )
+        ) THEN 1 ELSE 0 END
     FROM {effects.intents} AS i
     JOIN {timeline.events} AS e ON e.run = i.run AND e.position = i.position
     WHERE i.key IN :keys
@@ -34,7 +43,8 @@ class AuthorityOfEffect(Question):
     group = "Before an act"
     about = (
         "The grants that an act drew on as they stood right before it: for whom, within which scopes, budget "
-        "and time, who granted them, and whether they held then; one row for each attempt and grant."
+        "and time, who granted them, and whether they held then; one row for each attempt and grant. What "
+        "only waited for an approval drew on nothing: a note says so."
     )
     cannot = (
         "Whether who granted it was entitled to, and what was left of the budget; acts that were imported "
@@ -76,7 +86,12 @@ class AuthorityOfEffect(Question):
     def rows(self, asked: Asked) -> Iterable[Row]:
         known: dict[str, Grants] = {}
         for row in asked.select(_INTENTS, keys=tuple(effect_keys(asked))):
-            act = _act(row)
+            act = _act(row[:-1])
+            if not row[-1]:
+                asked.note(
+                    f"what {act.run} intended at {act.position} was not begun then: it drew on nothing"
+                )
+                continue
             if act.run not in known:
                 known[act.run] = Grants.of(asked, act.run)
             grants = known[act.run]

@@ -101,6 +101,8 @@ class Asked:
 
     given: Mapping[str, Cell]
     """By parameter; one that was not given is None."""
+    tenant: str
+    """Whose records are read."""
     now: datetime
     select: Callable[..., list[tuple[Any, ...]]]
     """Run a query with values by name; see `ledger.stores.read_model_queries`. All queries of a question see

@@ -76,6 +76,7 @@ class ConstraintHistory(Question):
         AnswerColumn("valid_until", "Until when; empty: for ever."),
         AnswerColumn("valid", "1: it is valid by its own time at `now`; 0: it is not."),
         AnswerColumn("rule", "What of it a machine can check, as JSON; empty: nothing."),
+        AnswerColumn("enforced", "1: acts are held to its rule; 0: it is text, which nothing enforces."),
         AnswerColumn("ended", "`withdrawn` or `superseded`; empty: it is in force."),
         AnswerColumn("ended_position", "Position of what ended it."),
         AnswerColumn("ended_by", "Who ended it, as it was claimed."),
@@ -107,6 +108,6 @@ def _row(now: str, *cells: Any) -> Row:
     valid_from, valid_until = said[-2:]
     valid = (valid_from is None or valid_from <= now) and (valid_until is None or now < valid_until)
     return (
-        *(run, position, at, ended_at, id, text, *said, int(valid), rule),
+        *(run, position, at, ended_at, id, text, *said, int(valid), rule, int(rule is not None)),
         *(how, ended_position, by, actor, reason, hash.hex()),
     )

@@ -12,7 +12,7 @@ from projections.questions.effect_keys import effect_keys
 _IN_FORCE = """
     SELECT i.run, i.position, i.source_positions, a.id, a.text, a.asserted_by, a.asserted_at, a.accepted_by,
         a.actor, a.at, a.source, a.item, a.revision, a.published, a.position, a.hash, a.valid_from,
-        a.valid_until,
+        a.valid_until, CASE WHEN a.rule IS NULL THEN 0 ELSE 1 END,
         CASE WHEN (a.valid_from IS NULL OR a.valid_from <= i.at)
             AND (a.valid_until IS NULL OR i.at < a.valid_until) THEN 1 ELSE 0 END,
         (SELECT MIN(s.position) FROM {sources.items} AS s
@@ -62,6 +62,9 @@ class ConstraintsAtEffect(Question):
         AnswerColumn(
             "valid", "1: the effect was intended within that valid time; 0: outside, so it did not bind."
         ),
+        AnswerColumn(
+            "enforced", "1: it has a rule that acts are held to; 0: it is text, which nothing enforces."
+        ),
         AnswerColumn("source", "The source it was accepted from; empty: from none."),
         AnswerColumn("item", "Its id in the source."),
         AnswerColumn("revision", "The revision of the source that was named."),
@@ -77,7 +80,10 @@ class ConstraintsAtEffect(Question):
             "source, or no position of it was recorded.",
         ),
         AnswerColumn("effect_run", "The run of the effect."),
-        AnswerColumn("effect_position", "Position of its intent there; each attempt has one."),
+        AnswerColumn(
+            "effect_position",
+            "Position of its intent there; each attempt has one, and so has each asking for an approval.",
+        ),
     )
     example = "key=3f9c1a"
     uses = ("effects", "constraints", "sources")
@@ -103,7 +109,8 @@ _ACCEPTED = [one.name for one in ConstraintsAtEffect.columns].index("position")
 
 def _row(found: tuple[Any, ...]) -> Row:
     run, position, positions, id, text, author, asserted_at, accepted_by, actor, at, *rest = found
-    source, item, revision, published, accepted, hash, valid_from, valid_until, valid, *places = rest
+    source, item, revision, published, accepted, hash, valid_from, valid_until, *rest = rest
+    enforced, valid, *places = rest
     first_change, withdrawn, withdrawn_at, superseded, superseded_at = places
     admitted = None if source is None else _positions(positions).get(source)
     moved = None
@@ -113,7 +120,7 @@ def _row(found: tuple[Any, ...]) -> Row:
     ended, ended_at = min((end for end in ends if end[0] is not None), default=(None, None))
     return (
         *(id, text, author, asserted_at, accepted_by, actor, at, ended_at, ended),
-        *(valid_from, valid_until, valid, source, item, revision, published),
+        *(valid_from, valid_until, valid, enforced, source, item, revision, published),
         *(accepted, bytes(hash).hex(), admitted, moved, run, position),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import itemgetter
 
+from projections.questions.approvals_asked import COUNTING
 from projections.questions.base import (
     PERIOD,
     SOME_RUN,
@@ -27,11 +28,15 @@ class EffectListing(Question):
 
     name = "effects"
     group = "Effects"
-    about = "Effects by run, key, act, tool, status, terms or approver: one row for each attempt as intended."
+    about = (
+        "Effects by run, key, act, tool, status, terms or approver: one row for each attempt as intended, "
+        "and for each time that an approval was asked for."
+    )
     cannot = (
         "Whether the outside did what it answered, and whether a worker renewed its lease. An approver is "
-        "who gave the first answer in time to the request that the intent cites; whether that fits this act "
-        "is for `void-approvals`. By status alone every effect of the tenant is read."
+        "who gave the answer that counts to the request that the intent cites; whether that fits this act "
+        "is for `void-approvals`. An act that is `pending` was not begun: it waits for an approval, or was "
+        "denied one. By status alone every effect of the tenant is read."
     )
     parameters = (
         SOME_RUN,
@@ -68,7 +73,7 @@ class EffectListing(Question):
         AnswerColumn("terms_position", "Position of the terms it was intended under."),
         AnswerColumn("terms_digest", "Their digest."),
         AnswerColumn("approval", "The approval it cites; empty: none."),
-        AnswerColumn("approver", "Who gave it; empty: nobody did in time."),
+        AnswerColumn("approver", "Who gave it; empty: no answer that counts did."),
         AnswerColumn("witnessed", "0: it was imported, the ledger was not there."),
     )
     example = "tool=refund status=succeeded since=2026-01-01T00:00:00Z"
@@ -99,22 +104,16 @@ class EffectListing(Question):
         tell_of_imported(asked, imported, rows)
 
 
-# The answer that counts is the first one in time to the last request of that id, as in the fold.
-_INTENTS = """
+_INTENTS = f"""
     SELECT i.run, i.position, i.at, i.key, i.act, i.tool, i.step, i.args,
         i.terms_position, i.terms_digest, i.approval, a.by, i.witnessed
-    FROM {effects.intents} AS i
-    LEFT JOIN {approvals.requests} AS r ON r.run = i.run AND r.id = i.approval
-        AND r.position = (
-            SELECT MAX(l.position) FROM {approvals.requests} AS l
-            WHERE l.run = i.run AND l.id = i.approval AND l.position < i.position
-        )
-    LEFT JOIN {approvals.answers} AS a ON a.run = i.run AND a.id = i.approval AND a.answer = 'approved'
-        AND a.position = (
-            SELECT MIN(n.position) FROM {approvals.answers} AS n
-            WHERE n.run = i.run AND n.id = i.approval AND n.position > r.position AND n.position < i.position
-                AND (r.expires_at IS NULL OR n.at < r.expires_at)
-        )
+    FROM {{effects.intents}} AS i
+    LEFT JOIN {{approvals.requests}} AS r ON r.run = i.run AND r.position = (
+        SELECT MAX(l.position) FROM {{approvals.requests}} AS l
+        WHERE l.run = i.run AND l.id = i.approval AND l.position < i.position
+    )
+    LEFT JOIN {{approvals.answers}} AS a ON a.run = r.run AND a.answer = 'approved'
+        AND a.position = ({COUNTING}) AND a.position < i.position
     WHERE CONDITION
 """
 

@@ -50,7 +50,8 @@ class Standing(NamedTuple):
 
 
 # Of an effect whose every line follows from the one before, the last line is the status. A failure lets the
-# next attempt begin afresh; an attempt behind a success is a matter for the fold.
+# next attempt begin afresh; an attempt behind a success is a matter for the fold. What waited for a
+# person is intended once more when it begins.
 # Joins are crossed where their order matters: a database that knows nothing of how many rows there are would
 # read all steps to find those of a few effects. UNION drops what several intents of an effect bring again.
 _STORIES = """
@@ -75,7 +76,7 @@ _STORIES = """
     judged AS (
         SELECT t.*,
             CASE
-                WHEN t.what = 'intended' AND (t.line = 1 OR t.was = 'failed') THEN 0
+                WHEN t.what = 'intended' AND (t.line = 1 OR t.was IN ('failed', 'intended')) THEN 0
                 WHEN t.what = 'started' AND t.was = 'intended' THEN 0
                 WHEN t.what IN ('succeeded', 'failed') AND t.was = 'started'
                     AND t.attempt = t.was_attempt THEN 0

@@ -20,7 +20,11 @@ class Execution(NamedTuple):
     key: str
     tool: str
     args: str
+    """With what its tool declares by default, where that is recorded."""
     resource: str | None
+    approval: str | None
+    """The request that the intent cites."""
+    intended_at: str
     happened: str
     """When it happened by what is known now: as the outside said, else when it was begun."""
     witnessed: int
@@ -38,8 +42,8 @@ _HAPPENED = f"""
 
 # What belongs to an effect is found by its key: a run may be long, an effect has few rows.
 _STARTED = f"""
-    SELECT s.run, s.position, s.at, i.position, i.key, i.tool, i.args, i.resource, HAPPENED,
-        i.witnessed
+    SELECT s.run, s.position, s.at, i.position, i.key, i.tool, COALESCE(i.args_in_full, i.args),
+        i.resource, i.approval, i.at, HAPPENED, i.witnessed
     FROM {{effects.steps}} AS s
     JOIN {{effects.intents}} AS i ON i.run = s.run AND i.key = s.key AND i.position = (
         SELECT MAX(j.position) FROM {{effects.intents}} AS j
@@ -49,8 +53,8 @@ _STARTED = f"""
 """.replace("HAPPENED", _HAPPENED.replace("ATTEMPT", "s.attempt").replace("BEGUN", "s.at"))
 
 _IMPORTED = f"""
-    SELECT i.run, i.position, i.at, i.position, i.key, i.tool, i.args, i.resource, HAPPENED,
-        i.witnessed
+    SELECT i.run, i.position, i.at, i.position, i.key, i.tool, COALESCE(i.args_in_full, i.args),
+        i.resource, i.approval, i.at, HAPPENED, i.witnessed
     FROM {{effects.intents}} AS i
     WHERE i.witnessed = 0 AND CONDITION AND NOT EXISTS (
         SELECT 1 FROM {{effects.steps}} AS s

@@ -24,8 +24,9 @@ class Interventions(Question):
         "long that was waited for."
     )
     cannot = (
-        "Since when somebody knew that they were waited for; and what was changed for a run without stepping "
-        "in: goals, constraints and grants have questions of their own."
+        "Since when somebody knew that they were waited for; whether an answer counted, which `approvers` "
+        "tells; and what was changed for a run without stepping in: goals, constraints and grants have "
+        "questions of their own."
     )
     parameters = (SOME_RUN, *PERIOD)
     columns = (
@@ -247,16 +248,22 @@ def _in_doubt(story: list[_Line], gid: int) -> tuple[Any, ...]:
     return () if since is None else (since.run, since.position, since.at)
 
 
+def _begun(intent: str) -> str:
+    """Write the condition that an act was begun: one that only waited for an approval was not."""
+    steps = f"SELECT 1 FROM {{effects.steps}} AS g WHERE g.key = {intent}.key"
+    return f"({intent}.witnessed = 0 OR EXISTS ({steps}))"
+
+
 def _repeats(asked: Asked) -> Iterator[_Intervention]:
-    """Find acts that were done once more on purpose: of several attempts the first."""
+    """Find acts that were begun once more on purpose: of several attempts the first."""
     found = asked.select(
         f"""
         SELECT f.run, f.position, f.at, 'overridden', e.thing, NULL, e.actor, f.repeat_reason,
             b.run, b.position
         FROM (SELECT i.*, (SELECT MAX(q.gid) FROM {{effects.intents}} AS q
-                WHERE q.act = i.act AND q.key <> i.key AND q.gid < i.gid) AS before
+                WHERE q.act = i.act AND q.key <> i.key AND q.gid < i.gid AND {_begun("q")}) AS before
             FROM {{effects.intents}} AS i
-            WHERE i.repeat_reason IS NOT NULL AND {_wanted(asked, "i")}
+            WHERE i.repeat_reason IS NOT NULL AND {_wanted(asked, "i")} AND {_begun("i")}
                 AND NOT EXISTS (SELECT 1 FROM {{effects.intents}} AS o WHERE o.key = i.key AND o.gid < i.gid)
             ) AS f
         JOIN {{timeline.events}} AS e ON e.run = f.run AND e.position = f.position

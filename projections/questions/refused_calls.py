@@ -37,6 +37,12 @@ class RefusedCalls(Question):
             known=Known("effects.refusals.rule", "refusal by the rule"),
         ),
         TOOL._replace(about="Only calls of this tool."),
+        Parameter(
+            "source",
+            "Only refusals by a constraint of this source, `kind:name`.",
+            "reference",
+            known=Known("effects.refusals.source", "refusal by a constraint of the source"),
+        ),
         *PERIOD,
     )
     columns = (
@@ -54,7 +60,13 @@ class RefusedCalls(Question):
         AnswerColumn("key", "Key of the act; empty: it has none."),
         AnswerColumn("args", "The arguments, as canonical JSON; empty: they are what was wrong."),
         AnswerColumn("actor", "Who asked."),
-        AnswerColumn("evidence", "What else the rule said, as JSON."),
+        AnswerColumn("constraint", "The constraint that refused it, by its id in the run; empty: none did."),
+        AnswerColumn("source", "The source it was accepted from."),
+        AnswerColumn("revision", "The revision it was accepted in."),
+        AnswerColumn("asserted_by", "Who asserted it, as it was claimed."),
+        AnswerColumn("approval", "The request for approval that was denied; empty: that is not why."),
+        AnswerColumn("denied_by", "Who is said to have denied it."),
+        AnswerColumn("evidence", "All that the rule said, as JSON: of a constraint also its conditions."),
     )
     example = "rule=authority_exceeded since=2026-01-01T00:00:00Z"
     uses = ("effects", "timeline")
@@ -64,6 +76,7 @@ class RefusedCalls(Question):
             run="r.run = :run",
             rule=f"{beside_run(asked, 'r.rule')} = :rule",
             tool="r.tool = :tool",
+            source=f"{beside_run(asked, 'r.source')} = :source",
             since=f"{beside_run(asked, 'r.at')} >= :since",
             before=f"{beside_run(asked, 'r.at')} < :before",
         )
@@ -71,7 +84,7 @@ class RefusedCalls(Question):
         found = asked.select(
             f"""
             SELECT r.run, r.position, r.at, r.tool, r.step, r.rule, r.refused_by, r.key, r.args, t.actor,
-                r.evidence
+                r.constraint_id, r.source, r.revision, r.asserted_by, r.approval, r.denied_by, r.evidence
             FROM {{effects.refusals}} AS r
             JOIN {{timeline.events}} AS t ON t.run = r.run AND t.position = r.position
             WHERE {condition}

@@ -1,7 +1,7 @@
 """Which rules bound a run: as the record had it at a position, and as is known now of a moment.
 
-By the *record*, what the run had accepted last under an id binds, until it is withdrawn; a valid time that it
-names is not looked at.
+By the *record*, what the run had accepted last under an id binds, until it is withdrawn, and within the valid
+time that it names: what claims are held to.
 
 By the *corrected* view, an acceptance binds from its own time on (`valid_from`, else when it was asserted or
 accepted), even if it was recorded later, until its `valid_until`, until it is withdrawn, or until the time of
@@ -41,6 +41,11 @@ class Acceptance(NamedTuple):
         """From when on it binds, by its own time."""
         return self.valid_from or min(self.at, self.asserted_at or self.at)
 
+    def is_valid(self, moment: str) -> bool:
+        """Tell whether a moment lies in the valid time that it names."""
+        begun = self.valid_from is None or self.valid_from <= moment
+        return begun and (self.valid_until is None or moment < self.valid_until)
+
 
 class Withdrawal(NamedTuple):
     """The end of a constraint."""
@@ -64,13 +69,13 @@ class RulesOfRun:
         self.withdrawn: defaultdict[str, list[Withdrawal]] = defaultdict(list)
         self._rules: dict[str, Rule] = {}
 
-    def recorded(self, position: int) -> Iterator[Bound]:
-        """Return what bound the run at a position, by the record."""
+    def recorded(self, position: int, at: str) -> Iterator[Bound]:
+        """Return what bound the run at a position, when it was `at` by the ledger's clock, by the record."""
         for id, accepted in self.accepted.items():
             last = next((one for one in reversed(accepted) if one.position < position), None)
-            if last is not None and not any(
-                last.position < end.position < position for end in self.withdrawn[id]
-            ):
+            if last is None or not last.is_valid(at):
+                continue
+            if not any(last.position < end.position < position for end in self.withdrawn[id]):
                 yield from self._bound(last)
 
     def corrected(self, moment: str) -> Iterator[Bound]:

@@ -37,6 +37,9 @@ class SampleOfEffects(Question):
         AnswerColumn("tool", "Its tool."),
         AnswerColumn("step", "Its step; empty: none was named."),
         AnswerColumn("args", "Its arguments, as canonical JSON."),
+        AnswerColumn(
+            "begun", "1: it was begun, in whichever run; 0: it waits for an approval, or was denied."
+        ),
         AnswerColumn("rank", "SHA-256 of seed, run and key with line feeds between; the smallest are drawn."),
     )
     example = "seed=audit-2026-Q1 size=25 since=2026-01-01T00:00:00Z before=2026-04-01T00:00:00Z"
@@ -61,9 +64,13 @@ class SampleOfEffects(Question):
         drawn = nsmallest(size, ((rank(seed, run, key), run, position) for run, key, position in found))
         imported = 0
         for number, (digest, run, position) in enumerate(drawn, 1):
-            [(*effect, witnessed)] = asked.select(
+            [(*effect, begun, witnessed)] = asked.select(
                 """
-                SELECT i.run, i.position, i.at, i.key, i.tool, i.step, i.args, i.witnessed
+                SELECT i.run, i.position, i.at, i.key, i.tool, i.step, i.args,
+                    CASE WHEN i.witnessed = 0 OR EXISTS (
+                        SELECT 1 FROM {effects.steps} AS s WHERE s.key = i.key
+                    ) THEN 1 ELSE 0 END,
+                    i.witnessed
                 FROM {effects.intents} AS i
                 WHERE i.run = :run AND i.position = :position
                 """,
@@ -71,7 +78,7 @@ class SampleOfEffects(Question):
                 position=position,
             )
             imported += not witnessed
-            yield (number, *effect, digest)
+            yield (number, *effect, begun, digest)
         tell_of_imported(asked, imported, len(drawn))
 
 

@@ -27,7 +27,10 @@ class SeenBeforeEffect(Question):
     )
     parameters = (KEY,)
     columns = (
-        AnswerColumn("effect_position", "Position of the intent; an effect of several attempts has several."),
+        AnswerColumn(
+            "effect_position",
+            "Position of the intent; each attempt has one, and each asking for an approval.",
+        ),
         AnswerColumn("run", "The run that acted, and that recorded what follows."),
         AnswerColumn("position", "Position in the run where it was recorded."),
         AnswerColumn("at", "When it was recorded."),

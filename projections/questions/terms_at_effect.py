@@ -48,7 +48,10 @@ class TermsAtEffect(Question):
             "1: digest and position computed from the records are the recorded ones; 0: they are not; empty: "
             "none were recorded.",
         ),
-        AnswerColumn("effect_position", "Position of the effect's intent; each attempt has one."),
+        AnswerColumn(
+            "effect_position",
+            "Position of the effect's intent; each attempt has one, and each asking for approval.",
+        ),
     )
     example = "key=3f9c1a"
     uses = ("effects",)

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 
 from ledger.run.rules import asks_approval, breaches
+from projections.questions.approvals_asked import COUNTING
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.executions import Execution, executions
 from projections.questions.imported import tell_of_imported
@@ -28,8 +29,11 @@ _COLUMNS = (
     AnswerColumn("value", "What was found instead; an argument is canonical JSON; empty: nothing was there."),
 )
 _CANNOT = (
-    "what a constraint says in words only; rules that this run did not accept; whether an approval given in "
-    "another run was meant; and what arguments that were left out because they are defaults would have been."
+    "what a constraint says in words only; rules that this run did not accept; whether an approval held for "
+    "what was done on it, which `void-approvals` asks. An act is approved where its intent cites a request "
+    "under its key that was approved before, by an answer that counts: what was imported cites one only if "
+    "the import said so. Arguments that were left out because they are defaults are known where the gateway "
+    "recorded them."
 )
 
 
@@ -63,12 +67,15 @@ class Violations(_Broken):
     """Effects that broke a rule that was in force when they ran."""
 
     name = "violations"
-    about = "Effects that broke a rule that the run had accepted and not withdrawn when they were intended."
-    cannot = f"Whether the rule was valid by its own time, which `violations-corrected` asks; {_CANNOT}"
+    about = (
+        "Effects that broke a rule that the run had accepted and not withdrawn when they were intended, "
+        "within the valid time it names: what the gateway holds claims to."
+    )
+    cannot = f"What was asserted before it was accepted, which `violations-corrected` asks; {_CANNOT}"
     columns = (*_COLUMNS, AnswerColumn("view", "`recorded`."))
 
     def bound(self, rules: RulesOfRun, one: Execution) -> Iterable[tuple[Bound, str]]:
-        for bound in _in_order(rules.recorded(one.intent)):
+        for bound in _in_order(rules.recorded(one.intent, one.intended_at)):
             yield bound, "recorded"
 
 
@@ -89,7 +96,7 @@ class ViolationsCorrected(_Broken):
     )
 
     def bound(self, rules: RulesOfRun, one: Execution) -> Iterable[tuple[Bound, str]]:
-        recorded = {bound.acceptance.position for bound in rules.recorded(one.intent)}
+        recorded = {bound.acceptance.position for bound in rules.recorded(one.intent, one.intended_at)}
         for bound in _in_order(rules.corrected(one.happened)):
             yield bound, "both" if bound.acceptance.position in recorded else "corrected"
 
@@ -113,7 +120,7 @@ def _in_order(bound: Iterable[Bound]) -> list[Bound]:
 
 def _broken(asked: Asked, one: Execution, bound: Bound) -> Iterator[Row]:
     """Return verdict, condition and value of everything that an execution broke of a rule."""
-    for breach in breaches(bound.rule, one.tool, one.args, one.resource):
+    for breach in breaches(bound.rule, one.tool, one.args, one.resource, asked.tenant):
         yield "undecidable" if breach.undecidable else "broken", breach.condition, breach.value
     if asks_approval(bound.rule, one.tool, one.args) and not _is_approved(asked, one):
         yield "broken", "a person approves it before it starts", None
@@ -125,24 +132,18 @@ def _told(one: Execution, bound: Bound) -> Row:
     return (*effect, by.id, by.position, by.source, by.revision, by.asserted_by)
 
 
-# The first answer in time to the last request of an id counts, as in the fold.
-_APPROVED = """
-    SELECT a.position FROM {approvals.requests} AS r
-    JOIN {approvals.answers} AS a ON a.run = r.run AND a.id = r.id AND a.answer = 'approved'
-        AND a.position > r.position AND a.position < :begun
-    WHERE r.run = :run AND r.key = :key AND (r.expires_at IS NULL OR a.at < r.expires_at)
-        AND NOT EXISTS (
-            SELECT 1 FROM {approvals.answers} AS n
-            WHERE n.run = r.run AND n.id = r.id AND n.position > r.position AND n.position < a.position
-                AND (r.expires_at IS NULL OR n.at < r.expires_at)
+# The last request of the id that is cited, if it is about this act.
+_APPROVED = f"""
+    SELECT a.position FROM {{approvals.requests}} AS r
+    JOIN {{approvals.answers}} AS a ON a.run = r.run AND a.position = ({COUNTING})
+    WHERE r.run = :run AND r.id = :approval AND r.key = :key AND r.position = (
+            SELECT MAX(l.position) FROM {{approvals.requests}} AS l
+            WHERE l.run = :run AND l.id = :approval AND l.position < :intent
         )
-        AND NOT EXISTS (
-            SELECT 1 FROM {approvals.requests} AS l
-            WHERE l.run = r.run AND l.id = r.id AND l.position > r.position AND l.position < :begun
-        )
-    ORDER BY a.position LIMIT 1
+        AND a.answer = 'approved' AND a.position < :intent
 """
 
 
 def _is_approved(asked: Asked, one: Execution) -> bool:
-    return bool(asked.select(_APPROVED, run=one.run, key=one.key, begun=one.position))
+    cited = {"run": one.run, "key": one.key, "intent": one.intent, "approval": one.approval}
+    return one.approval is not None and bool(asked.select(_APPROVED, **cited))

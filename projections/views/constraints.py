@@ -15,6 +15,8 @@ class InForce(NamedTuple):
     run: str
     id: str
     text: str
+    enforced: bool
+    """Whether it has a rule, which acts are held to; else it is text for who reads it."""
     source: str | None
     """`kind:name`; None: it comes from no source."""
     item: str | None
@@ -35,6 +37,7 @@ _COLUMNS = {
     "run": "o.run",
     "id": "o.id",
     "text": "o.text",
+    "enforced": "CASE WHEN o.rule IS NULL THEN 0 ELSE 1 END",
     "source": "o.source",
     "item": "o.item",
     "revision": "o.revision",
@@ -66,4 +69,5 @@ def constraints(
 
 def _in_force(fields: dict[str, Any], now: datetime) -> InForce:
     published = fields.pop("published")
-    return InForce(**fields, published=None if published is None else bool(published))
+    enforced = bool(fields.pop("enforced"))
+    return InForce(**fields, enforced=enforced, published=None if published is None else bool(published))

@@ -278,16 +278,26 @@ def _authority(one: Told) -> Said:
 def _approvals(one: Told) -> Said:
     if one.name == "approval.requested":
         fields = ("id", "key", "question", "expires_at", "tool_schema", "runtime_digest")
-        yield "requests", {**_pick(one.data, *fields), **_terms(one)}
+        yield "requests", {**_pick(one.data, *fields), "requested_by": _decides(one), **_terms(one)}
     elif one.name == "approval.answered":
-        yield "answers", _pick(one.data, "id", "answer", "by", "reason", "occurred_at")
+        who, by = _decides(one), one.data["by"]
+        person = by.split(":")[0] == "human" and who.split(":")[0] != "agent"
+        passed_on = who.split(":")[0] == "service"
+        decided = {"is_person": person, "decided_by": None if passed_on else who}
+        yield "answers", {**_pick(one.data, "id", "answer", "by", "reason", "occurred_at"), **decided}
+
+
+def _decides(one: Told) -> str:
+    """Name the first that is no service, of who wrote and for whom they did; else who wrote."""
+    chain = [one.actor["id"], *one.actor["on_behalf_of"]]
+    return str([*(who for who in chain if who.split(":")[0] != "service"), chain[0]][0])
 
 
 # --- what was done and seen --------------------------------------------------------------------------
 
 _INTENT = (
-    "key", "key_scheme", "act", "tool", "step", "args", "given", "occurrence", "approval", "recovery",
-    "resource", "tool_schema", "repeat_reason", "undone_by", "witnessed", "max_attempts",
+    "key", "key_scheme", "act", "tool", "step", "args", "args_in_full", "given", "occurrence", "approval",
+    "recovery", "resource", "tool_schema", "repeat_reason", "undone_by", "witnessed", "max_attempts",
 )  # fmt: skip
 _STEP = (
     "key", "attempt", "found", "method", "by", "evidence", "because", "reported", "external_ref", "worker",
@@ -304,7 +314,15 @@ def _effects(one: Told) -> Said:
         lists = {field: as_json(data.get(field)) for field in fields}
         yield "intents", {**_pick(data, *_INTENT), **lists, **_terms(one)}
     elif what == "refused":
+        evidence = data.get("evidence") or {}
         own = {"refused_by": data.get("position"), "evidence": as_json(data.get("evidence"))}
+        if data["rule"] == "constraint_violated" or (
+            "source" in evidence and data["rule"] == "contract_changed"
+        ):
+            own["constraint_id"] = evidence.get("id")
+            own |= _pick(evidence, "source", "revision", "asserted_by")
+        elif data["rule"] == "approval_denied":
+            own |= {"approval": evidence.get("approval"), "denied_by": evidence.get("by")}
         yield "refusals", {**_pick(data, "tool", "step", "key", "act", "rule", "args"), **own, **_terms(one)}
     else:
         said = {"what": what, **_pick(data, *_STEP)}

@@ -124,13 +124,14 @@ def _approval(member: Cells) -> Cells:
     answer: Cells = member["answered"] or {}
     terms: Cells = member["terms"] or {}
     return {
-        **_pick(member, "key", "question", "expires_at", "tool_schema", "runtime_digest"),
+        **_pick(member, "key", "question", "requested_by", "expires_at", "tool_schema", "runtime_digest"),
         "terms_position": terms.get("position"),
         "terms_digest": terms.get("digest"),
         "answer": answer.get("answer"),
         "answered_by": answer.get("by"),
         "answered_at": answer.get("at"),
         "answered_position": answer.get("position"),
+        "reason": answer.get("reason"),
     }
 
 
@@ -146,10 +147,10 @@ def _constraint(member: Cells) -> Cells:
         "valid_until",
     )
     rule: Any = {field: said for field, said in (member["rule"] or {}).items() if said is not None}
-    if "require" in rule:
+    for part in {"require", "when"} & rule.keys():
         # A condition that needs no value has none.
-        rule["require"] = [
-            {field: said for field, said in each.items() if said is not None} for each in rule["require"]
+        rule[part] = [
+            {field: said for field, said in each.items() if said is not None} for each in rule[part]
         ]
     return {
         **_pick(member, *fields),

@@ -103,7 +103,7 @@ def test_what_was_never_built_or_is_not_that_far_is_no_difference(ledger: Ledger
     assert one(ledger, Runs()).state == "new"
 
 
-INTENT = "{s}.projection_effects_v1_intents"
+INTENT = "{s}.projection_effects_v2_intents"
 MEDDLING = {
     "deleted": (f"DELETE FROM {INTENT}", "missing", ()),
     "changed": (f"UPDATE {INTENT} SET tool = 'mail'", "differs", ("tool",)),
@@ -161,7 +161,7 @@ def test_tables_that_are_gone_or_a_place_that_is_wrong_is_told(ledger: Ledger, m
     live(ledger)
     catch_up(ledger, Effects(), Timeline(), Obligations())
     meddle("UPDATE {s}.projections SET gid = 5, seen = 5, seen_hash = NULL WHERE projection = 'obligations'")
-    meddle("ALTER TABLE {s}.projection_effects_v1_refusals RENAME TO away")
+    meddle("ALTER TABLE {s}.projection_effects_v2_refusals RENAME TO away")
     found = check(ledger, [Effects(), Timeline(), Obligations()])
     assert [one.state for one in found] == ["tables", "same", "ahead"]
     assert found[0].why == "its tables are gone: refusals"
@@ -195,7 +195,7 @@ def test_on_the_store_that_forgets_it_is_the_same(clock: Any, open_on: OpenLedge
     ledger = open_on(store=store)
     live(ledger)
     catch_up(ledger, Effects())
-    rows = store.read_models()._rows["default", "projection_effects_v1_intents"]
+    rows = store.read_models()._rows["default", "projection_effects_v2_intents"]
     key, *_ = rows
     rows[*key[:1], 99] = (*key[:1], 99, *rows.pop(key)[2:])
     assert [one.kind for one in one(ledger, Effects()).first] == ["missing", "unfounded"]

@@ -15,7 +15,7 @@ from projections.timeline import Timeline
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Alter, Call
 
-INTENTS = "projection_effects_v1_intents"
+INTENTS = "projection_effects_v2_intents"
 
 
 @pytest.fixture

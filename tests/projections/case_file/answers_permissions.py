@@ -111,7 +111,8 @@ APPROVALS = (
     Golden(
         "approvers",
         "All answers of the 16th: Kim twice, another agent, and Sam to the request of Sam, whom a grant "
-        "entitles; of the others nothing says who may approve.",
+        "entitles; of the others nothing says who may approve. Only Kim's count: an agent approves nothing, "
+        "and nobody what they asked for.",
         "run approval answer counts by actor authenticated_by role is_person is_requester entitled "
         "entitled_by",
         [
@@ -124,11 +125,11 @@ APPROVALS = (
                 *(1, 0, "unknown", None),
             ),
             (
-                *("run-18", "a-18", "approved", 1, "agent:checker", "agent:checker", "mtls", None),
+                *("run-18", "a-18", "approved", 0, "agent:checker", "agent:checker", "mtls", None),
                 *(0, 0, "unknown", None),
             ),
             (
-                *("run-19", "a-19", "approved", 1, "human:sam", "human:sam", None, None),
+                *("run-19", "a-19", "approved", 0, "human:sam", "human:sam", None, None),
                 *(1, 1, "yes", "grant:g-19"),
             ),
         ],
@@ -152,6 +153,19 @@ APPROVALS = (
             (6, "not_approved", None, TOO_LATE.key, 5),
         ],
         {"run": "run-20"},
+    ),
+    Golden(
+        "void-approvals",
+        "Another agent answered, so nobody had approved what was paid on it; an hour later Sam answered what "
+        "Sam had asked.",
+        "run position why answer executed_key",
+        [
+            ("run-18", 4, "not_a_person", "approved", None),
+            ("run-18", 6, "not_approved", None, BY_AGENT.key),
+            ("run-19", 5, "by_requester", "approved", None),
+            ("run-19", 7, "not_approved", None, BY_ITSELF.key),
+        ],
+        {"since": when("03-16 11:00"), "before": when("03-16 13:00")},
     ),
     Golden(
         "void-approvals",
@@ -208,16 +222,16 @@ APPROVALS = (
     ),
     Golden(
         "effects",
-        "Who else approved: an agent, and who had asked.",
+        "What another agent said yes to is approved by nobody.",
         "run key approver",
-        [("run-18", BY_AGENT.key, "agent:checker")],
+        [],
         {"approver": "agent:checker"},
     ),
     Golden(
         "effects",
-        "The same by the one approval.",
+        "Nor by Sam what Sam had asked for; the act cites the request all the same.",
         "run key approver",
-        [("run-19", BY_ITSELF.key, "human:sam")],
+        [("run-19", BY_ITSELF.key, None)],
         {"approval": "a-19"},
     ),
 )

@@ -216,8 +216,7 @@ def _broken(pen: Pen) -> None:
         ),
     )
 
-    # 09: a rule is in force by the record and was valid until the day before: broken as recorded, not as
-    # corrected.
+    # 09: a rule is accepted that was valid until the day before, so that it binds nothing.
     pen.at("03-08 13:00").say(
         "run-09",
         AGENT,

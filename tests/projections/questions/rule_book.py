@@ -127,7 +127,7 @@ def undecided(book: Book) -> None:
 
 
 def approved(book: Book) -> None:
-    """Want approvals: one given, one denied first, none, one too late, one after the start."""
+    """Want approvals: given, denied first, not given, too late, after the start, and by who may not."""
     rule = Rule(needs_approval=True, tools=("refund",))
     book.at(18).say("run-3", opened(), accepted("ask", rule))  # 1, 2
     for number, (answer, second) in enumerate(
@@ -139,19 +139,33 @@ def approved(book: Book) -> None:
         for one in (answer, second):
             if one is not None:
                 book.say("run-3", _answer(f"a-{number}", one), by=KIM)
-        book.act("run-3", amount=number)
+        book.act("run-3", intent={"approval": f"a-{number}"}, amount=number)
     # 14: asked at 22, answered behind its end at 24, and done all the same
     key = key_of("run-3", "refund", amount=4)
     book.at(22).say("run-3", e.ApprovalRequested(id="a-4", key=key, expires_at=minute(23)))
     book.at(24).say("run-3", _answer("a-4", "approved"), by=KIM)
-    book.act("run-3", amount=4)
+    book.act("run-3", intent={"approval": "a-4"}, amount=4)
     # approved when it had begun
     key = key_of("run-3", "refund", amount=5)
-    begun = life("run-3", amount=5)
+    begun = life("run-3", intent={"approval": "a-5"}, amount=5)
     book.at(25).say("run-3", e.ApprovalRequested(id="a-5", key=key), *begun[:2])
     book.say("run-3", _answer("a-5", "approved"), by=KIM)
     book.say("run-3", begun[2])
     book.at(26).act("run-3", "mail", amount=6)
+    # approved, and begun without saying so; and on the approval of another act
+    key = key_of("run-3", "refund", amount=7)
+    book.at(27).say("run-3", e.ApprovalRequested(id="a-7", key=key))
+    book.say("run-3", _answer("a-7", "approved"), by=KIM)
+    book.act("run-3", amount=7)
+    book.act("run-3", intent={"approval": "a-7"}, amount=8)
+    # by an agent, by who had asked, and by the agent that says it was Kim
+    answers = {9: ("agent:checker", KIM), 10: ("human:kim", KIM), 11: ("human:kim", AGENT)}
+    for number, (by, writer) in answers.items():
+        key = key_of("run-3", "refund", amount=number)
+        asked = e.ApprovalRequested(id=f"a-{number}", key=key)
+        book.at(28).say("run-3", asked, by=KIM if number == 10 else AGENT)
+        book.say("run-3", e.ApprovalAnswered(id=f"a-{number}", answer="approved", by=by), by=writer)
+        book.act("run-3", intent={"approval": f"a-{number}"}, amount=number)
 
 
 def corrected(book: Book) -> None:

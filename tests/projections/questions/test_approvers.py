@@ -22,7 +22,7 @@ from tests.run import examples as x
 
 QUESTION = Approvers()
 ENTITLED = ("run", "entitled", "entitled_by")
-WHO = ("run", "is_person", "answered_self", "is_requester")
+WHO = ("run", "counts", "is_person", "answered_self", "is_requester", "asked_for")
 
 
 @pytest.fixture
@@ -44,39 +44,45 @@ def test_a_row_holds_what_is_known_of_an_answer(desk: Desk) -> None:
     assert told(desk.ledger, QUESTION) == [
         (
             *("r", 4, at(120), "ok", 3, key_of("r"), "pay", "denied", 1),
-            *(*told_of, 1, 1, 0, "unknown", None),
+            *(*told_of, 1, 1, 0, 0, "unknown", None),
         ),
         (
             *("r", 5, at(180), "ok", 3, key_of("r"), "pay", "approved", 0),
-            *("human:kim", "service:relay", "service", "token", None, '["human:kim"]', 1, 1, 0),
+            *("human:kim", "service:relay", "service", "token", None, '["human:kim"]', 1, 1, 0, 0),
             *("unknown", None),
         ),
         (
             *("r", 6, at(240), "never", None, None, None, "approved", 0),
-            *(*told_of, 1, 1, None, "unknown", None),
+            *(*told_of, 1, 1, None, None, "unknown", None),
         ),
     ]
 
 
 @on_memory
 def test_who_answered_is_compared_with_who_asked_and_for_whom(desk: Desk) -> None:
-    """The agent asks on behalf of Max; a gateway that passes on what others say is neither of them."""
+    """The agent asks on behalf of Max; a gateway that passes on what others say is neither of them.
+
+    Max may answer what was asked on his behalf, as `asked_for` tells; the agent may not.
+    """
     passed_on = Actor("service:gateway", on_behalf_of=("human:kim",))
     for_max = Actor("service:gateway", on_behalf_of=("human:max",))
     web = Actor("service:web")
     # Who writes the answer, who is said to have answered, who asks; then what `WHO` is told.
-    answers: dict[str, tuple[Actor, str, Actor, tuple[int, int, int]]] = {
-        "another": (KIM, "human:kim", AGENT, (1, 1, 0)),
-        "another's word": (Actor("human:lee"), "human:kim", AGENT, (1, 0, 0)),
-        "itself": (AGENT, "agent:desk", AGENT, (0, 1, 1)),
-        "in another's name": (AGENT, "human:kim", AGENT, (0, 0, 1)),
-        "in the asker's name": (KIM, "human:max", AGENT, (1, 0, 1)),
-        "passed on": (passed_on, "human:kim", GATEWAY, (1, 1, 0)),
-        "passed on for the asker": (for_max, "human:max", AGENT, (1, 1, 1)),
-        "passed on for an agent": (GATEWAY, "agent:desk", GATEWAY, (0, 1, 1)),
-        "silent service": (GATEWAY.with_fields({"on_behalf_of": ()}), "human:kim", GATEWAY, (0, 0, 1)),
-        "service of its own": (web, "human:kim", AGENT, (0, 0, 0)),
-        "whom it is for": (Actor("human:max"), "human:max", AGENT, (1, 1, 1)),
+    answers: dict[str, tuple[Actor, str, Actor, tuple[int, int, int, int, int]]] = {
+        "another": (KIM, "human:kim", AGENT, (1, 1, 1, 0, 0)),
+        "another's word": (Actor("human:lee"), "human:kim", AGENT, (1, 1, 0, 0, 0)),
+        "itself": (AGENT, "agent:desk", AGENT, (0, 0, 1, 1, 1)),
+        "in another's name": (AGENT, "human:kim", AGENT, (0, 0, 0, 1, 1)),
+        "in the asker's name": (KIM, "human:max", AGENT, (1, 1, 0, 0, 1)),
+        "passed on": (passed_on, "human:kim", GATEWAY, (1, 1, 1, 0, 0)),
+        "passed on for the asker": (for_max, "human:max", AGENT, (1, 1, 1, 0, 1)),
+        "passed on for an agent": (GATEWAY, "agent:desk", GATEWAY, (0, 0, 1, 1, 1)),
+        "silent service": (GATEWAY.with_fields({"on_behalf_of": ()}), "human:kim", GATEWAY, (1, 1, 0, 0, 1)),
+        "service of its own": (web, "human:kim", AGENT, (1, 1, 0, 0, 0)),
+        "whom it is for": (Actor("human:max"), "human:max", AGENT, (1, 1, 1, 0, 1)),
+        "herself": (KIM, "human:kim", KIM, (0, 1, 1, 1, 1)),
+        "herself for another": (KIM, "human:lee", KIM, (0, 1, 0, 1, 1)),
+        "another for herself": (Actor("human:lee"), "human:kim", KIM, (0, 1, 0, 1, 1)),
     }
     for run, (writer, by, asker, _) in answers.items():
         desk.open(run)

@@ -177,11 +177,27 @@ def test_grants_that_did_not_hold_are_named_for_what_they_were(ledger: Ledger, c
 @on_memory
 def test_a_run_that_had_grants_and_cited_none_is_noted(ledger: Ledger, clock: SetClock) -> None:
     teller = Teller(ledger, clock, AGENT)
-    teller.say("r", RunOpened(goal="g"), x.intended(x.TWO), x.granted("a"), x.intended(x.ONE))
+    teller.say("r", RunOpened(goal="g"), x.intended(x.TWO), x.started(x.TWO), x.granted("a"))
+    teller.say("r", x.intended(x.ONE), x.started(x.ONE))
     assert answered(ledger, QUESTION, key=x.TWO).notes == ()
     answer = answered(ledger, QUESTION, key=x.ONE)
     assert [row[5] for row in answer.rows] == ["none"]
-    assert answer.notes == ("r had grants when it acted at 4 and cited none of them",)
+    assert answer.notes == ("r had grants when it acted at 5 and cited none of them",)
+
+
+def test_an_act_that_waited_drew_on_nothing_until_it_began(ledger: Ledger, clock: SetClock) -> None:
+    teller = Teller(ledger, clock, AGENT)
+    teller.say("r", RunOpened(goal="g"), x.granted("pay", principal="agent:desk"), by=KIM)
+    teller.say("r", x.intended(x.ONE))
+    waits = answered(ledger, QUESTION, key=x.ONE)
+    assert (waits.rows, waits.notes) == (
+        [],
+        ("what r intended at 3 was not begun then: it drew on nothing",),
+    )
+    teller.say("r", x.intended(x.ONE, authority=("pay",)), x.started(x.ONE))
+    begun = answered(ledger, QUESTION, key=x.ONE)
+    assert [(row[1], row[5], row[7]) for row in begun.rows] == [(4, "yes", "pay")]
+    assert begun.notes == waits.notes
 
 
 def test_each_attempt_has_rows_of_its_own_also_in_another_run(ledger: Ledger, clock: SetClock) -> None:
@@ -205,7 +221,7 @@ def test_each_attempt_has_rows_of_its_own_also_in_another_run(ledger: Ledger, cl
 
 def test_tenants_do_not_see_acts_of_others(open_on: OpenLedger, clock: SetClock) -> None:
     acme, other = open_on("acme"), open_on("Acme")
-    Teller(acme, clock, AGENT).say("r", RunOpened(goal="g"), x.intended(x.ONE))
+    Teller(acme, clock, AGENT).say("r", RunOpened(goal="g"), x.intended(x.ONE, witnessed=False))
     Teller(other, clock, AGENT).say("r", RunOpened(goal="g"), x.granted("a"), x.intended(x.TWO))
     assert told(acme, QUESTION, "position", key=x.ONE) == [(2,)]
     with pytest.raises(EffectNotFound):

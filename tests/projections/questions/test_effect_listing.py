@@ -45,7 +45,8 @@ def desk(ledger: Ledger, clock: SetClock) -> Ledger:
     book.at(2).say("run-1", intent, start, unknown)  # 5 to 7
     asked = e.ApprovalRequested(id="a-1", key=TWENTY)
     answers = [e.ApprovalAnswered(id="a-1", answer="approved", by=by) for by in ("human:kim", "human:lee")]
-    book.at(3).say("run-1", asked, *answers)  # 8 to 10
+    book.at(3).say("run-1", asked)  # 8
+    book.say("run-1", *answers, by=KIM)  # 9, 10
     again = life("run-1", amount=20, intent={"approval": "a-1"})[0]
     book.at(4).say("run-1", again, start.with_fields({"attempt": 2, "lease_until": minute(30)}))  # 11, 12
     book.at(5).say("run-2", opened())  # 1
@@ -187,7 +188,7 @@ def test_open_outcomes_say_why_nobody_knows(ledger: Ledger, clock: SetClock) -> 
         (e.EffectFailed, {"attempt": 2, "error": error}),
     )
     asked = {"attempt": 1, "evidence": "no answer", "found": "unknown", "method": "probe"}
-    tell(3, *began[:1], (e.EffectReconciled, asked))
+    tell(3, (e.EffectIntended, {"witnessed": False}), (e.EffectReconciled, asked))
     tell(4, *began, (e.EffectReconciled, asked))
     assert told(ledger, OPEN, "args", "status", "because", now=minute(58)) == [
         ('{"amount":1}', "disputed", "contradicted"),

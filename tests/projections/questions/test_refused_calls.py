@@ -60,7 +60,10 @@ def test_refusals_are_told_by_rule_with_what_refused_them(desk: Ledger) -> None:
         OFF_PLAN,
         REPEAT,
     ]
-    [(_, position, at, tool, step, rule, by, key, args, actor, evidence)] = told(desk, QUESTION, run="run-2")
+    [(_, position, at, tool, step, rule, by, key, args, actor, *named, evidence)] = told(
+        desk, QUESTION, run="run-2"
+    )
+    assert named == [None] * 6
     assert (position, at, tool, step, rule, by) == (
         *(3, "2026-01-31T09:03:00.000000Z", "refund", "pay"),
         *("off_plan", 2),

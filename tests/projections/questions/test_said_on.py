@@ -128,7 +128,7 @@ def test_what_changed_is_what_two_contracts_differ_in(history: History[Contract]
     old, new = replay(earlier), history.contract
     assert old is not None
     given = {"run": new.run, "date": write_time(records[place].at)}
-    rows = list(SaidOn().rows(Asked(given, new.at, _nothing, _nothing, lambda run: iter(records))))
+    rows = list(SaidOn().rows(Asked(given, "default", new.at, _nothing, _nothing, lambda run: iter(records))))
     changed = [(*row[:2], _read(row[2]), _read(row[3])) for row in rows if row[4]]
     expected = [
         (one.what, one.id, _unplaced(one.old), _unplaced(one.new))

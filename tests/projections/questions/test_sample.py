@@ -63,7 +63,7 @@ def test_a_sample_is_what_its_seed_says(desk: Ledger) -> None:
     assert first == [
         (
             *(1, f"run-{number % 2}", 2 + number // 2, f"2026-01-31T09:{number:02}:00.000000Z"),
-            *(everything[0], "refund", None, "{}"),
+            *(everything[0], "refund", None, "{}", int(number == 0)),
             sha256(f"audit\nrun-{number % 2}\n{everything[0]}".encode()).hexdigest(),
         )
     ]

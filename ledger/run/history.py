@@ -50,6 +50,8 @@ def history_of(key: str, records: Iterable[Record]) -> EffectHistory | None:
         if getattr(event, "key", None) != key:
             continue
         if isinstance(event, EffectIntended):
+            if found is not None and event.act != found.act:
+                continue  # two runs gave one name to two acts at one moment: it stands for the first of them
             if found is None or _may_wait(found):
                 found = _intended(found, event, record)
             else:

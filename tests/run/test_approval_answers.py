@@ -103,7 +103,7 @@ def test_an_answer_to_what_nobody_asked_is_recorded_and_changes_nothing() -> Non
 def test_an_answer_to_a_request_that_was_asked_anew_does_not_answer_the_new_one() -> None:
     again = asked(WAITING.also(OTHER_GOAL))
     for said in ("approved", "denied"):
-        after, rule = heard(again, saying(said))  # type: ignore[arg-type]
+        after, rule = heard(again, saying(said))
         assert rule == "approval_not_found"
         assert approval(after).answered is None
 
@@ -404,7 +404,7 @@ def test_answers_are_heard_on_runs_that_are_stopped_and_closed() -> None:
         assert rule is None
         assert approval(after).answered is not None
     for said in ("approved", "denied"):
-        _, rule = heard(WAITING.also(x.CLOSED), saying(said))  # type: ignore[arg-type]
+        _, rule = heard(WAITING.also(x.CLOSED), saying(said))
         assert rule == "run_is_closed"
 
 

@@ -9,6 +9,7 @@ import pytest
 from ledger import commands as c
 from ledger import events as e
 from ledger.codec import act_digest
+from ledger.run.claims import names_of
 from ledger.run.decide import told
 from ledger.run.decision import Admitted, Refusal
 from ledger.run.history import history_of
@@ -446,6 +447,22 @@ def test_an_approval_under_a_given_key_is_for_its_arguments_alone() -> None:
     run = approved(anew(run, by=LEE, key=GIVEN), key=GIVEN)
     assert rule_of(sent(run, claim(given="g", args=OTHER)).decision) == "key_conflict"
     assert started(sent(run, claim(given="g"))) is not None
+
+
+def test_a_name_that_two_runs_give_to_two_acts_at_one_moment_is_that_of_the_first() -> None:
+    """What waits is stored where nobody began anything, so both may be."""
+    first = asked(ASKING, claim(given="g"))
+    kin = e.Parent(position=1, relation="child", root="run-1", run="run-1")
+    kid = given(x.opened(parent=kin), x.accepted("ask-first", rule=ASK), run="kid", actor=AGENT).later(
+        hours=1
+    )
+    second = asked(kid, claim(given="g", args=OTHER))
+    known = history_of(GIVEN, [*first.records, *second.records])
+    assert known is not None
+    assert (known.act, known.args) == (names_of(first.contract, claim()).act, '{"order":17}')
+    run = approved(first.later(hours=2).among(second), key=GIVEN)
+    assert rule_of(run.when(claim(given="g", args=OTHER)).decision) == "key_conflict"
+    assert rule_of(run.when(claim(given="g")).decision) is None
 
 
 # --- the same act twice ------------------------------------------------------------------------

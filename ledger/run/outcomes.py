@@ -22,7 +22,7 @@ from ledger.events import (
 from ledger.run.contract import Contract, by_id
 from ledger.run.decision import Admitted, Decision, Given, admitted, not_open, stands_at, stated
 from ledger.run.effects import find
-from ledger.run.known import EffectHistory, Finding, in_doubt_before
+from ledger.run.known import EffectHistory, Finding, in_doubt_before, is_only_intended
 
 Report = ReportSuccess | ReportFailure | ReportUnknown | ReconcileEffect
 
@@ -36,7 +36,11 @@ def to_look_up(contract: Contract, command: Report) -> bool:
 
 
 def succeed(contract: Contract, command: ReportSuccess, given: Given) -> Decision:
-    """The act happened; told again it is a repeat, and against what is settled it opens a dispute."""
+    """The act happened; told again it is a repeat, and against what is settled it opens a dispute.
+
+    So it does of an act that only waits: nobody has begun what a person has yet to approve, and who says that
+    it is done must not be taken for that person.
+    """
     event = stated(EffectSucceeded, command)
     if _awaited(contract, command):
         return admitted(event)
@@ -46,7 +50,8 @@ def succeed(contract: Contract, command: ReportSuccess, given: Given) -> Decisio
     told = known.told_already(event)
     if told is not None:
         return stands_in(contract, told.run, told.position)
-    if known.status != "disputed" and known.is_denied_by_success(command.attempt):
+    denied = is_only_intended(known) or known.is_denied_by_success(command.attempt)
+    if denied and known.status != "disputed":
         return admitted(event, _dispute(contract, command, known, "succeeded"))
     if known.status == "succeeded" and _adds_nothing(known, command) and not _holds(contract, command.key):
         return stands_in(contract, known.run, known.position)

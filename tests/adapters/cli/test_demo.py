@@ -109,7 +109,7 @@ def test_a_payment_above_the_limit_waits_for_a_person_and_is_made_once_by_anothe
     flat = " ".join(out.split())
     assert asked.event.id in flat
     assert f"ask-above-100: {rules[0].text} by human:kim, from policy:payments revision 1;" in flat
-    assert "nothing waits in memory. human:lee approved by that id." in flat
+    assert "nothing waits in memory. human:lee approved by that id, as `intent-ledger approve` does." in flat
     assert "The payment server's own record of order 18: 1 charge." in flat
 
 

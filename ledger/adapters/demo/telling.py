@@ -271,8 +271,8 @@ def _consented(story: Story, screen: Screen) -> None:
     once = len(done.charges) == 1
     screen.entry(
         f"Then process {done.asked} ended: nothing waits in memory. {APPROVER} approved by that id, as "
-        f"`intent-ledger approve` does. Process {done.paid} ran the same code, and paid; called once more, it "
-        f"was told {done.receipts[-1]['id']} again. The payment server's own record of order 18: "
+        f"`intent-ledger approve` does. Process {done.paid} ran the same code, and paid; called once more, "
+        f"it was told {done.receipts[-1]['id']} again. The payment server's own record of order 18: "
         + ("1 charge." if once else f"{len(done.charges)} charges. PAID TWICE: a defect."),
         indent=3,
     )

@@ -32,7 +32,7 @@ from pydantic.fields import FieldInfo
 
 from ledger import values as v
 from ledger.canonical import MAX_INTEGER, canonical_text
-from ledger.commands import COMMAND_CLASSES, AcceptConstraint, Command, RenewAuthority
+from ledger.commands import COMMAND_CLASSES, AcceptConstraint, AnswerApproval, Command, RenewAuthority
 from ledger.events import EVENT_CLASSES, ContentExpired, Event, ForeignRecorded
 from ledger.values import MAX_ID_LENGTH, PRINCIPAL_KINDS, REF_KINDS, Actor, Operator, Payload, Predicate
 
@@ -320,6 +320,11 @@ def _renew(session: str | None, **fields: Any) -> RenewAuthority:
     return RenewAuthority(session=session, **fields)
 
 
+def _answer(by: str, **fields: Any) -> AnswerApproval:
+    kind, _, name = by.partition(":")
+    return AnswerApproval(by=by if kind in ("human", "agent") else f"human:{name[:100]}", **fields)
+
+
 def _foreign(topic: str, state: str, **fields: Any) -> ForeignRecorded:
     written = b64encode(state.encode()).decode()
     return ForeignRecorded(topic=topic.replace("\0", ""), state=written, **fields)
@@ -332,6 +337,7 @@ def _expired(prefix: str, **fields: Any) -> ContentExpired:
 _SHAPES: dict[type[BaseModel], Callable[..., Any]] = {
     Predicate: _predicate,
     AcceptConstraint: _accept,
+    AnswerApproval: _answer,
     RenewAuthority: _renew,
     ForeignRecorded: _foreign,
     ContentExpired: _expired,

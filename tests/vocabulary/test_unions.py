@@ -161,6 +161,7 @@ AGENTS_MAY_NOT = {
     "obligation.waive",
     "obligation.transfer",
     "authority.grant",
+    "authority.narrow",
     "authority.renew",
     "approval.answer",
     "runtime.adopt",

@@ -230,7 +230,7 @@ CASES: Final[tuple[Case, ...]] = (
         _asked_anew,
         at=APPROVAL,
         done=(APPROVAL,),
-        mentions=("'ok-1'", x.ONE[:12], "expired"),
+        mentions=("'ok-1'", x.ONE[:12], "it was good until"),
         since=START,
     ),
     Case(

@@ -50,15 +50,7 @@ def test_the_steps_of_the_tutorial_do_what_they_say(tmp_path: Path) -> None:
     assert run(opening, tmp_path) == run(opening, tmp_path) == "opened at position 1\n"
     run(accepting, tmp_path)
     run(revising, tmp_path)
-    waiting = [python(paying, tmp_path) for _ in range(2)]
-    assert {(one.returncode, one.stdout) for one in waiting} == {(1, "")}
-    (told,) = {one.stderr for one in waiting}
-    (approving,) = re.findall(r"^    intent-ledger (approve (\w+) .*)$", TUTORIAL, re.MULTILINE)
-    assert told.startswith(f"waits for a person: {approving[1]}")
-    assert approving[1] in cli("approvals", folder=tmp_path).stdout
-    assert cli(*shlex.split(approving[0]), folder=tmp_path).returncode == 0
-    receipt = "done: {'id': 're_1'}\n"
-    assert [run(paying, tmp_path) for _ in range(2)] == ["the bank pays 480.00 EUR\n" + receipt, receipt]
+    a_person_decides(paying, tmp_path)
     with subprocess.Popen([sys.executable, "-c", working], cwd=tmp_path, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         said = [child.stdout.readline() for _ in range(3)]
@@ -89,6 +81,20 @@ def test_the_steps_of_the_tutorial_do_what_they_say(tmp_path: Path) -> None:
     assert cli("verify", "--all", folder=tmp_path).returncode == 0
     run(altering, tmp_path)
     assert cli("verify", "--all", "--ledger", "altered.db", folder=tmp_path).returncode == 1
+
+
+def a_person_decides(paying: str, folder: Path) -> None:
+    """Let a program ask for a payment twice, a person approve it, and the program make it once."""
+    waiting = [python(paying, folder) for _ in range(2)]
+    assert {(one.returncode, one.stdout) for one in waiting} == {(1, "")}
+    (told,) = {one.stderr for one in waiting}
+    (approving,) = re.findall(r"^    intent-ledger (approve (\w+) .*)$", TUTORIAL, re.MULTILINE)
+    assert told.startswith(f"waits for a person: {approving[1]}")
+    assert approving[1] in forked("approvals", cwd=folder).out
+    assert "demanded by limit-100" in forked("approval", approving[1], cwd=folder).out
+    assert cli(*shlex.split(approving[0]), folder=folder).returncode == 0
+    receipt = "done: {'id': 're_1'}\n"
+    assert [run(paying, folder) for _ in range(2)] == ["the bank pays 480.00 EUR\n" + receipt, receipt]
 
 
 def test_every_command_of_the_readme_exists() -> None:

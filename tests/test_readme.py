@@ -64,11 +64,11 @@ def test_the_steps_of_the_tutorial_do_what_they_say(tmp_path: Path) -> None:
     assert "Refund order 17 and tell the customer" in told
     assert told.endswith("\nat work as incarnation 2\n")
     (withdrawing,) = re.findall(r"^    intent-ledger (sources withdraw .*)$", TUTORIAL, re.MULTILINE)
-    assert cli(*shlex.split(withdrawing), folder=tmp_path).returncode == 0
+    assert forked(*shlex.split(withdrawing), cwd=tmp_path).code == 0
     refused = python(going_on, tmp_path)
     assert refused.stdout.startswith("restart: policy:refunds withdrew 'limit-100': replaced by limit-50; ")
     assert (refused.returncode, refused.stderr) == (1, "it may not go on\n")
-    assert "intent-ledger restart refund-17" in cli("brief", "refund-17", folder=tmp_path).stdout
+    assert "intent-ledger restart refund-17" in forked("brief", "refund-17", cwd=tmp_path).out
     asking = [
         shlex.split(line) for line in re.findall(r"^    intent-ledger (ask .*)$", TUTORIAL, re.MULTILINE)
     ]
@@ -78,9 +78,9 @@ def test_the_steps_of_the_tutorial_do_what_they_say(tmp_path: Path) -> None:
     assert "limit-100" in relied
     assert "withdrawn_at_source" in loosened
     assert before.startswith("none\nas of global position 3;")
-    assert cli("verify", "--all", folder=tmp_path).returncode == 0
+    assert forked("verify", "--all", cwd=tmp_path).code == 0
     run(altering, tmp_path)
-    assert cli("verify", "--all", "--ledger", "altered.db", folder=tmp_path).returncode == 1
+    assert forked("verify", "--all", "--ledger", "altered.db", cwd=tmp_path).code == 1
 
 
 def a_person_decides(paying: str, folder: Path) -> None:
@@ -92,7 +92,7 @@ def a_person_decides(paying: str, folder: Path) -> None:
     assert told.startswith(f"waits for a person: {approving[1]}")
     assert approving[1] in forked("approvals", cwd=folder).out
     assert "demanded by limit-100" in forked("approval", approving[1], cwd=folder).out
-    assert cli(*shlex.split(approving[0]), folder=folder).returncode == 0
+    assert forked(*shlex.split(approving[0]), cwd=folder).code == 0
     receipt = "done: {'id': 're_1'}\n"
     assert [run(paying, folder) for _ in range(2)] == ["the bank pays 480.00 EUR\n" + receipt, receipt]
 

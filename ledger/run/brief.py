@@ -30,6 +30,7 @@ from ledger.run.contract import (
 )
 from ledger.run.known import EffectHistory
 from ledger.run.outside import DoneEffect, ElsewhereEffect, FailedEffect, OpenEffect
+from ledger.run.rule_words import is_enforced
 from ledger.run.standing import Alive, Closing, Hold, Meanwhile, Revoked, Stopped, Suspension
 from ledger.run.waiting import Waiting, waiting
 from ledger.run.ways_out import WayOut, ways_out
@@ -76,6 +77,8 @@ class ConstraintNow(Constraint):
 
     claimed: bool
     """A source is named that does not say so."""
+    enforced: bool
+    """A machine holds acts to its rule; else it is text for model and reviewer."""
     validity: Literal["expired", "in_force", "not_yet"]
     """As of `now`, within the time that it is valid."""
 
@@ -279,7 +282,8 @@ def _constraint(item: Constraint, now: datetime) -> ConstraintNow:
         state = "not_yet"
     elif item.valid_until is not None and item.valid_until <= now:
         state = "expired"
-    return _view(ConstraintNow, item, claimed=item.published is False, validity=state)
+    enforced = is_enforced(item.rule)
+    return _view(ConstraintNow, item, claimed=item.published is False, enforced=enforced, validity=state)
 
 
 def _approval(item: Approval, now: datetime) -> ApprovalNow:

@@ -22,6 +22,7 @@ from ledger.run.brief import (
 )
 from ledger.run.brief_effects import done, elsewhere, failed, unsettled
 from ledger.run.markdown import amounts, moment, name, names, note, section, words
+from ledger.run.rule_words import enforcement_words
 from ledger.run.waiting import Waiting
 from ledger.run.ways_out import WayOut
 
@@ -192,8 +193,7 @@ def _constraint(item: ConstraintNow) -> str:
         told += f", valid from {moment(item.valid_from)}"
     if item.valid_until is not None:
         told += f", valid until {moment(item.valid_until)}"
-    if item.rule is not None:
-        told += ", checked by a rule"
+    told += f"; {words(enforcement_words(item.rule))}"
     state = {"expired": "EXPIRED: ", "in_force": "", "not_yet": "NOT YET: "}[item.validity]
     return f"[{name(item.id)}] {state}{words(item.text)}{note(told)}"
 

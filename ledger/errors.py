@@ -5,7 +5,8 @@
     ├── NotFound (LookupError)         RunNotFound · EffectNotFound · ApprovalNotFound · HasExpired
     ├── Refused                        a rule said no; the run is as it was
     │   ├── ConstraintViolated · AuthorityExceeded · ApprovalRequired · ApprovalDenied
-    │   ├── NotByRequester · ContractChanged · OffPlan · SecretFound · PossibleRepeat · KeyConflict
+    │   ├── NotByRequester · NotAuthenticated · ContractChanged · OffPlan · SecretFound
+    │   ├── PossibleRepeat · KeyConflict
     │   ├── NotOpen · IdInUse · StillOpen
     │   └── RunExists · RunIsHeld · RunIsClosed · EffectsDisabled · NotForAgents · NotSupported
     ├── Conflict                       someone was first: read again and decide again
@@ -151,6 +152,15 @@ class NotByRequester(Refused):
     """Who asked for an approval cannot answer it; let somebody else."""
 
     code = "not_by_requester"
+
+
+class NotAuthenticated(Refused):
+    """Only who is authenticated as the person that an answer names is heard here; see `open_ledger`.
+
+    Nothing is recorded. Let that person sign in and answer, or let an authenticated service pass it on.
+    """
+
+    code = "not_authenticated"
 
 
 class ContractChanged(Refused):
@@ -450,6 +460,7 @@ RULES: dict[str, type[Refused]] = {
         ApprovalRequired,
         ApprovalDenied,
         NotByRequester,
+        NotAuthenticated,
         ContractChanged,
         OffPlan,
         SecretFound,

@@ -61,6 +61,8 @@ class Edge:
     """How many lost races in a row are answered by deciding again."""
     opened_heads: set[str] = field(default_factory=set)
     """Source streams whose head is known to exist."""
+    authenticated_answers: bool = False
+    """Answers to approvals are taken only from who is authenticated as the person that they name."""
 
     def lease_now(self, now: datetime) -> datetime:
         """Return the time by the clock that leases are judged by: the store's, so that all workers agree.

@@ -29,6 +29,7 @@ def open_ledger(  # noqa: PLR0913 - each is an option
     secrets: Secrets | None = None,
     tools: Iterable[Tool] = (),
     require_authority: bool = False,
+    authenticated_answers: bool = False,
 ) -> Ledger:
     """Open a ledger, creating its tables where there are none.
 
@@ -45,6 +46,10 @@ def open_ledger(  # noqa: PLR0913 - each is an option
         tools: tools that runs and `reconcile` find by name.
         require_authority: each act of the runs that are opened here needs a grant, unless `open_run` says
             otherwise. Without it an act of a run that was never granted anything needs none.
+        authenticated_answers: take answers to approvals only from who is authenticated as the person that
+            they name, or from an authenticated service that passes on what that person decided; others are
+            NotAuthenticated. It is a setting of this ledger, not of the record: `Actor.authenticated_by` is
+            believed, and who opens the ledger without it, or imports, is not held to it.
 
     Raises:
         InvalidInput: the address or the tenant is malformed, or `clock` or `ids` no plain function.
@@ -55,8 +60,10 @@ def open_ledger(  # noqa: PLR0913 - each is an option
     """
     if actor is not None and not isinstance(actor, Actor):
         raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
-    if not isinstance(require_authority, bool):
-        raise invalid("require_authority", f"say True or False, not {require_authority!r:.50}")
+    flags = {"require_authority": require_authority, "authenticated_answers": authenticated_answers}
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise invalid(name, f"say True or False, not {flag!r:.50}")
     for name, given in (("clock", clock), ("ids", ids)):
         _plain_function(name, given)
     try:
@@ -64,7 +71,8 @@ def open_ledger(  # noqa: PLR0913 - each is an option
     except ValueError as error:
         raise invalid("tenant", str(error)) from None
     store = open_store(url, busy_seconds=busy_seconds, create=create, unsafe=unsafe, tenant=tenant)
-    edge = Edge(store, tenant, actor or local_actor(), clock, ids)
+    writer = actor or local_actor()
+    edge = Edge(store, tenant, writer, clock, ids, authenticated_answers=authenticated_answers)
     return Ledger(edge, secrets, tools, require_authority=require_authority)
 
 

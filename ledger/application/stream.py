@@ -269,6 +269,7 @@ class Stream(Generic[S]):
             context.incarnation,
             earlier=earlier,
             secret=context.secret,
+            authenticated_answers=self.edge.authenticated_answers,
         )
 
     def _is_about_more(self, state: S, command: Command) -> bool:

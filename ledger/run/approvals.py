@@ -239,13 +239,25 @@ def request(contract: Contract, command: RequestApproval, given: Given) -> Decis
 
 
 def answer(contract: Contract, command: AnswerApproval, given: Given) -> Decision:
-    """Record the answer, whatever it is to; word for word the answer that counts, it is a repeat."""
+    """Record the answer, whatever it is to; word for word the answer that counts, it is a repeat.
+
+    Where only authenticated people are heard, what somebody else says is none, and is not recorded: the fold
+    counts what is recorded without asking how this ledger was opened.
+    """
+    if given.authenticated_answers and not _is_authenticated(command, given.actor):
+        reason = f"{given.actor.id} is not authenticated as {command.by}, and nobody else is heard here"
+        return Refusal("not_authenticated", reason, None, {"by": command.by, "id": command.id})
     event = stated(ApprovalAnswered, command)
     old = by_id(contract.approvals, command.id)
     first = None if old is None else old.answered
     if first is not None and _words(first) == _words(event):
         return stands_at(first.position)
     return admitted(event)
+
+
+def _is_authenticated(command: AnswerApproval, actor: Actor) -> bool:
+    """Tell whether who answers is proven to be who is named, or passes on what that person decided."""
+    return actor.authenticated_by is not None and acting(actor) == command.by
 
 
 def _words(said: ApprovalAnswered) -> tuple[object, ...]:

@@ -123,7 +123,7 @@ RULES: dict[type[c.Command], Ruling] = {
     c.RequestApproval: Ruling(
         approvals.request, (e.ApprovalRequested,), ("effects_disabled", "not_open", "approval_denied")
     ),
-    c.AnswerApproval: Ruling(approvals.answer, (e.ApprovalAnswered,)),
+    c.AnswerApproval: Ruling(approvals.answer, (e.ApprovalAnswered,), ("not_authenticated",)),
     c.ClaimEffect: Ruling(
         claims.claim,
         (e.EffectUnknown, e.EffectIntended, e.EffectStarted, e.ApprovalRequested, e.EffectRefused),

@@ -64,6 +64,8 @@ class Given(NamedTuple):
     """The contract as it stood where a command speaks of the past."""
     passed_on: PassedOn = PassedOn()
     """What other runs have of a grant that a command ends; their contracts are among `others`."""
+    authenticated_answers: bool = False
+    """Answers to approvals are taken only from who is authenticated as the person that they name."""
 
     @property
     def for_leases(self) -> datetime:

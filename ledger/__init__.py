@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ledger.run.contract import Contract
     from ledger.run.diff import Diff, Difference
     from ledger.run.history import EffectHistory
+    from ledger.run.permission import Permission
     from ledger.secrets import Secrets
     from ledger.values import (
         Actor,
@@ -77,6 +78,7 @@ __all__ = [
     "NotHappened",
     "Outcome",
     "Page",
+    "Permission",
     "Published",
     "Reading",
     "Reason",
@@ -129,6 +131,7 @@ _HOMES = {
     "ledger.run.contract": ("Contract",),
     "ledger.run.diff": ("Diff", "Difference"),
     "ledger.run.history": ("EffectHistory",),
+    "ledger.run.permission": ("Permission",),
     "ledger.secrets": ("Secrets",),
     "ledger.values": (
         "Actor",

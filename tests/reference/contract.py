@@ -21,6 +21,7 @@ from ledger.run import standing
 from ledger.run.compared import Origin, What
 from ledger.run.contract import Contract
 from ledger.run.diff import Diff, Difference, Side
+from ledger.run.permission import Objection, Permission
 from ledger.run.sources import Gone, Item, SourceState
 from ledger.stores.base import Blob
 from ledger.values import Value
@@ -37,6 +38,8 @@ RETURNED: tuple[type, ...] = (
     Resumption,
     Reason,
     Refreshed,
+    Permission,
+    Objection,
     Diff,
     Difference,
     Side,

@@ -225,7 +225,7 @@ def values() -> dict[str, type]:
     for model in models:
         reached(model, met)
     others: tuple[type, ...] = (ledger.Stated, ledger.Record, ledger.Loaded, ledger.Page, SourceState, Blob)
-    others += (ledger.Resumption, ledger.Refreshed, ledger.Reading, Checked, Reader)
+    others += (ledger.Resumption, ledger.Refreshed, ledger.Permission, ledger.Reading, Checked, Reader)
     return met | {kind.__name__: kind for kind in others}
 
 

@@ -1,7 +1,7 @@
 """What a kind of case is, and how the table of kinds states the verdict on one.
 
 A kind is *covered* where tests show it; it *cannot occur* where the construction leaves no room for it; it
-*comes with* a part that is not there yet. What is covered may have a rest that comes with such a part.
+*comes with* a part that is not there yet.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Part = Literal["approvals", "seals"]
+Part = Literal["seals"]
 Verdict = Literal["covered", "cannot occur", "comes with"]
 
 
@@ -24,7 +24,7 @@ class Kind:
     because: str | None = None
     """Why it cannot occur."""
     part: Part | None = None
-    """What it, or the rest of it, comes with."""
+    """What it comes with."""
 
     @property
     def verdict(self) -> Verdict:
@@ -34,9 +34,9 @@ class Kind:
         return "covered" if self.tests else "comes with"
 
 
-def covered(cases: str, what: str, *tests: str, rest: Part | None = None) -> Kind:
+def covered(cases: str, what: str, *tests: str) -> Kind:
     """Name the tests, below `tests/`, that show it. `cases` are their numbers."""
-    return Kind(_ids(cases), what, tuple(f"tests/{test}" for test in tests), part=rest)
+    return Kind(_ids(cases), what, tuple(f"tests/{test}" for test in tests))
 
 
 def cannot_occur(cases: str, what: str, because: str, *tests: str) -> Kind:

@@ -1,4 +1,4 @@
-"""Kinds about acts on the outside: done twice, or begun again although nobody knows what became of them."""
+"""Kinds about acts on the outside: done twice, begun again in doubt, or done without who has to allow it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ACTING: Final = (
         "006 007",
         "a program that begins anew at each answer does again what it did before the question",
         "cases/test_acts.py::test_a_program_that_begins_anew_after_each_answer_acts_once",
+        "cases/test_approvals.py::test_a_program_that_begins_anew_after_each_approval_acts_once",
         "effects/test_replays.py::test_a_replay_of_what_was_replayed_calls_nothing_and_adds_nothing",
-        rest="approvals",
     ),
     covered(
         "008",
@@ -55,6 +55,82 @@ ACTING: Final = (
         "an approved payment whose record was lost in a crash is made again",
         "cases/test_acts.py::test_what_nobody_classified_is_never_begun_again_by_itself",
         "effects/test_crashes.py::test_a_killed_worker_leaves_what_its_recovery_allows",
-        rest="approvals",
+        "cases/test_approvals.py::test_an_approved_payment_whose_record_was_lost_is_not_made_again",
+        "effects/test_approvals.py::test_who_performs_what_was_approved_is_killed_and_it_is_done_once",
+    ),
+    # --- waits for a person ----------------------------------------------------------------------
+    covered(
+        "010",
+        "after an approval the session holds the answer to a call without the call",
+        "cases/test_approvals.py::test_a_call_its_approval_and_its_result_are_one_record_whoever_reads_it",
+        "application/test_approvals_moved.py"
+        "::test_acts_that_wait_are_answered_and_performed_where_their_run_was_moved_to",
+    ),
+    covered(
+        "011",
+        "a result that somebody hands in passes for the approval that a call needs",
+        "cases/test_approvals.py::test_a_result_is_no_answer_to_who_asks_whether_the_act_may_be_done",
+    ),
+    covered(
+        "012",
+        "calls that wait side by side share one id, and answers go astray",
+        "cases/test_approvals.py"
+        "::test_acts_that_wait_side_by_side_have_requests_of_their_own_and_answers_find_them",
+        "application/test_approvals_together.py::test_claims_that_wait_in_one_group_are_requests_of_their_own",
+        "application/test_approvals_together.py::test_all_who_ask_at_once_are_told_of_one_request",
+    ),
+    covered(
+        "013",
+        "an answer to what is not, or no longer, asked is passed over in silence",
+        "cases/test_approvals.py"
+        "::test_an_answer_that_finds_nothing_to_answer_is_told_so_and_is_no_silent_yes",
+        "application/test_approvals_together.py"
+        "::test_of_two_who_answer_at_once_the_first_counts_and_both_are_recorded",
+        "application/test_approvals_lost.py"
+        "::test_an_answer_that_counted_is_told_so_whatever_happened_before_it_is_said_again",
+        "application/test_approvals_lost.py"
+        "::test_an_answer_that_did_not_count_is_told_so_whatever_happened_before_it_is_said_again",
+    ),
+    covered(
+        "014 015",
+        "a branch or a replay takes the answer that its origin was given",
+        "cases/test_approvals.py::test_a_branch_has_answers_of_its_own_and_leaves_those_of_its_origin_alone",
+        "cases/test_approvals.py::test_a_replay_from_before_or_after_an_approval_takes_nobodys_yes",
+        "application/test_approvals_together.py::test_runs_of_one_lineage_ask_each_for_itself_and_act_once",
+    ),
+    covered(
+        "016",
+        "what a nested run waits for is kept in memory, and lost on the way through JSON",
+        "cases/test_approvals.py::test_a_nested_run_waits_in_the_record_alone_and_goes_on_from_a_copy_of_it",
+        "effects/test_approvals.py::test_who_asks_is_killed_and_another_asks_the_same_person_no_second_time",
+    ),
+    # --- in whose name ---------------------------------------------------------------------------
+    covered(
+        "001",
+        "an approval is stored that nobody is known to have given",
+        "cases/test_authority.py::test_an_answer_names_a_person_and_who_wrote_it_and_how_that_was_proven",
+        "cases/test_authority.py::test_where_only_authenticated_people_are_heard_no_other_answer_is_taken",
+        "cases/test_authority.py::test_where_only_authenticated_people_are_heard_they_are",
+    ),
+    covered(
+        "002",
+        "an agent gives itself the approval that it needs",
+        "cases/test_authority.py::test_an_agent_answers_nothing_in_whatever_name",
+        "application/test_approvals_moved.py"
+        "::test_what_was_imported_as_an_answer_and_is_none_lets_nothing_begin",
+    ),
+    covered(
+        "003",
+        "somebody acts as somebody else, and the record names one of the two",
+        "cases/test_authority.py"
+        "::test_each_event_says_who_wrote_it_in_whose_name_and_each_hop_of_a_grant_has_an_id",
+    ),
+    covered(
+        "004",
+        "an audit cites a policy that was mended in its place since",
+        "cases/test_authority.py"
+        "::test_an_act_is_bound_to_the_words_it_was_admitted_under_whatever_the_policy_says_later",
+        "application/test_approvals_between.py"
+        "::test_what_else_the_source_says_anew_is_decided_again_and_the_approval_holds",
     ),
 )

@@ -35,21 +35,25 @@ RESUMING: Final = (
         "026",
         "an approval that was given under another policy is used all the same",
         "cases/test_resumes.py::test_an_approval_that_was_given_under_other_terms_is_cited_as_lapsed",
+        "cases/test_approvals.py::test_an_approval_is_not_used_under_another_policy",
+        "application/test_approvals_between.py"
+        "::test_what_changes_the_terms_after_the_approval_has_a_person_asked_anew",
         "gate/test_acting.py::test_an_approval_binds_to_what_it_was_asked_under",
-        rest="approvals",
     ),
     covered(
         "027",
         "authority is looked at once, when the run begins",
         "cases/test_resumes.py::test_authority_is_looked_at_with_each_act",
+        "application/test_approvals_together.py"
+        "::test_an_answer_and_the_revocation_of_the_grant_at_once_leave_no_act_without_authority",
         "gate/test_acting.py::test_what_was_revoked_is_remembered_until_the_run_goes_on",
     ),
     covered(
         "028",
         "a program that was edited goes on from where the old one stopped",
         "cases/test_resumes.py::test_an_approval_is_void_once_the_plan_or_the_program_is_another",
+        "cases/test_approvals.py::test_an_approval_is_not_used_by_a_program_that_was_edited",
         "gate/test_holding.py::test_each_field_of_the_fingerprint_is_compared_where_both_say_it",
-        rest="approvals",
     ),
     covered(
         "029",

@@ -16,6 +16,7 @@ from ledger import Happened, NotHappened, Outcome, Retry
 from ledger import commands as c
 from ledger import events as e
 from ledger.errors import (
+    ConstraintViolated,
     EffectFailed,
     EffectInFlight,
     EffectsDisabled,
@@ -497,6 +498,8 @@ LOOKS = tool(recovery="read_only", fresh_for=10, definite_errors=())
 SEEN = Payload(json_text="1")
 NO_LEASE = p.Attempt(0, None)
 
+FORBIDDEN = ConstraintViolated("no", rule="constraint_violated", position=2, evidence={"tool": "refund"})
+
 READS: dict[str, tuple[p.Act, Script, Callable[[Any], bool]]] = {
     "it is fresh": (act(LOOKS), [(p.See, SEEN), (p.Read, 1)], value(1)),
     "it is fresh, and no JSON": (
@@ -506,10 +509,25 @@ READS: dict[str, tuple[p.Act, Script, Callable[[Any], bool]]] = {
     ),
     "it is not known": (
         act(LOOKS),
-        [(p.See, None), (p.Execute, p.Returned([1])), (c.RecordObservation, STORED), (p.Again, [1])],
+        [
+            (p.See, None),
+            (p.MayLook, None),
+            (p.Execute, p.Returned([1])),
+            (c.RecordObservation, STORED),
+            (p.Again, [1]),
+        ],
         value([1]),
     ),
-    "it raises": (act(LOOKS), [(p.See, None), (p.Execute, p.Raised(BROKEN))], raised(RuntimeError)),
+    "it raises": (
+        act(LOOKS),
+        [(p.See, None), (p.MayLook, None), (p.Execute, p.Raised(BROKEN))],
+        raised(RuntimeError),
+    ),
+    "a rule forbids it": (
+        act(LOOKS),
+        [(p.See, None), (p.MayLook, FORBIDDEN)],
+        raised(ConstraintViolated, rule="constraint_violated"),
+    ),
     "a fork reads what is recorded": (
         act(LOOKS, is_fork=True),
         [(p.See, SEEN), (p.Read, 1)],
@@ -529,6 +547,7 @@ def test_a_read(case: str) -> None:
 def test_what_was_read_is_reported_with_what_it_cost() -> None:
     steps = p.read(act(LOOKS, runtime="model-1"))
     assert isinstance(next(steps), p.See)
+    assert steps.send(None) == p.MayLook()
     assert steps.send(None) == p.Execute(NO_LEASE)
     report = steps.send(p.Returned(Outcome("answer", cost={"tokens": 12})))
     assert isinstance(report, p.Report)

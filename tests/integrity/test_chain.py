@@ -124,14 +124,16 @@ def test_event_ids_that_stand_twice_are_counted_and_not_called_altered(book: Boo
 
 
 def test_an_event_without_meaning_where_it_stands_is_found(book: Book) -> None:
-    opened: Any = json.loads(book.at("r-2", 1).record)["data"]
-    book.rewrite("r-2", 3, lambda fields: fields.update(name="run.opened", data=opened))
+    opened = json.loads(book.at("r-2", 1).record)
+    said = {name: opened[name] for name in ("name", "version", "data")}
+    book.rewrite("r-2", 3, lambda fields: fields.update(said))
     assert altered(book.verify()) == [(Check.MEANING, "r-2", 3)]
 
 
 def test_a_run_that_does_not_begin_with_its_opening_is_found(book: Book) -> None:
-    moved = json.loads(book.at("r-2", 3).record)["data"]
-    book.rewrite("r-2", 1, lambda fields: fields.update(name="cursor.moved", data=moved))
+    moved = json.loads(book.at("r-2", 3).record)
+    said = {name: moved[name] for name in ("name", "version", "data")}
+    book.rewrite("r-2", 1, lambda fields: fields.update(said))
     book.rechain("r-2", 1)
     assert altered(book.verify()) == [(Check.MEANING, "r-2", 1)]
 

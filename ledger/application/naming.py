@@ -124,10 +124,15 @@ def in_full(tool: Tool, args: str) -> str | None:
     It has no part in what names the act, but rules are held against it.
     """
     signature = tool.signature
-    if signature is None or not signature.defaults:
+    if signature is None or not (signature.defaults or _is_nested(args)):
         return None
     full = canonical_text(tag_secrets(signature.in_full(untag_secrets(load_text(args)))))
     return None if full == args else full
+
+
+def _is_nested(args: str) -> bool:
+    """Tell whether an argument is an object or a list: what its type declares may have defaults of its own."""
+    return "{" in args[1:] or "[" in args
 
 
 def _check_size(args: str) -> None:

@@ -13,7 +13,7 @@ from ledger.run.contract import Constraint, Grant
 from ledger.run.decision import Refusal
 from ledger.run.effects import find
 from ledger.run.rules import Breach, asks_approval, breaches, names_tool
-from ledger.values import Recovery
+from ledger.values import Recovery, Rule
 
 
 def latest(asked: Asked) -> datetime:
@@ -96,15 +96,22 @@ class Violation(NamedTuple):
     breaches: tuple[Breach, ...]
 
 
+def _ruled(asked: Asked) -> tuple[tuple[Constraint, Rule], ...]:
+    """List the constraints in force that have a rule, with it. Most have none, and each claim asks."""
+    contract = asked.contract
+    if not any(one.rule is not None for one in contract.constraints):
+        return ()
+    return tuple((one, one.rule) for one in contract.in_force(latest(asked)) if one.rule is not None)
+
+
 def violations(asked: Asked) -> Iterator[Violation]:
     """Yield the constraints in force whose rules an act breaks, in the order of their acceptance."""
     command = asked.command
     args = full_args(asked)
-    for constraint in asked.contract.in_force(latest(asked)):
-        if constraint.rule is not None:
-            found = breaches(constraint.rule, command.tool, args, command.resource, asked.contract.tenant)
-            if found:
-                yield Violation(constraint, found)
+    for constraint, rule in _ruled(asked):
+        found = breaches(rule, command.tool, args, command.resource, asked.contract.tenant)
+        if found:
+            yield Violation(constraint, found)
 
 
 def broken(asked: Asked) -> Refusal | None:
@@ -145,11 +152,7 @@ def full_args(asked: Asked) -> str:
 def asking_for_approval(asked: Asked) -> tuple[Constraint, ...]:
     """List the constraints in force by whose rules a person must approve an act."""
     tool, args = asked.command.tool, full_args(asked)
-    return tuple(
-        one
-        for one in asked.contract.in_force(latest(asked))
-        if one.rule is not None and asks_approval(one.rule, tool, args)
-    )
+    return tuple(one for one, rule in _ruled(asked) if asks_approval(rule, tool, args))
 
 
 def forbidden_look(asked: Asked) -> Refusal | None:
@@ -159,17 +162,13 @@ def forbidden_look(asked: Asked) -> Refusal | None:
     taken at all.
     """
     tool, args = asked.command.tool, full_args(asked)
-    named = [
-        one
-        for one in asked.contract.in_force(latest(asked))
-        if one.rule is not None and names_tool(one.rule, tool)
-    ]
-    ids = {one.id for one in named}
+    named = [(one, rule) for one, rule in _ruled(asked) if names_tool(rule, tool)]
+    ids = {one.id for one, _ in named}
     found = tuple(one for one in violations(asked) if one.constraint.id in ids)
     if found:
         return _violated(asked, found)
-    for one in named:
-        if one.rule is not None and asks_approval(one.rule, tool, args):
+    for one, rule in named:
+        if asks_approval(rule, tool, args):
             breach = Breach(
                 "tool", None, "a person approves it, which nothing that only reads waits for", tool
             )

@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from ledger.canonical import canonical_text, load_text
@@ -86,7 +87,7 @@ def breaches(
         found += _named("resource", rule.resources, resource)
         found += _named("tenant", rule.tenants, tenant)
         if rule.require:
-            root = load_text(args)
+            root = _args(args)
             found += (breach for one in rule.require if (breach := _argument(one, root)) is not None)
     return tuple(found)
 
@@ -97,7 +98,7 @@ def _speaks_of(rule: Rule, tool: str, args: str) -> bool:
         return False
     if not rule.when:
         return True
-    root = load_text(args)
+    root = _args(args)
     return not any(_is_surely_unmet(one, _at(root, one.path)) for one in rule.when)
 
 
@@ -114,6 +115,18 @@ def _not_allowed(rule: Rule, tool: str) -> Iterable[Breach]:
 def _named(what: What, allowed: tuple[str, ...] | None, named: str | None) -> Iterable[Breach]:
     if allowed is not None and (named is None or named not in allowed):
         yield Breach(what, None, f"the {what} is {one_of(allowed)}", named, undecidable=named is None)
+
+
+@lru_cache(maxsize=8)
+def _args(text: str) -> Any:
+    """Read the arguments of an act, which all rules are held against; nothing changes what is read."""
+    return load_text(text)
+
+
+@lru_cache(maxsize=512)
+def _value(text: str) -> Any:
+    """Read what a condition compares with, which many acts are held against; nothing changes what is read."""
+    return load_text(text)
 
 
 # --- one condition on arguments -----------------------------------------------------------------
@@ -164,7 +177,7 @@ def _is_met(predicate: Predicate, found: Any) -> bool:
         return kind in _MET_BY_NOTHING
     if predicate.value is None:
         return kind is Operator.PRESENT
-    return _COMPARES[kind](found, load_text(predicate.value))
+    return _COMPARES[kind](found, _value(predicate.value))
 
 
 def _is_surely_unmet(predicate: Predicate, found: Any) -> bool:
@@ -179,7 +192,7 @@ def _is_surely_unmet(predicate: Predicate, found: Any) -> bool:
     if found is _Place.NOTHING:
         return False
     assert predicate.value is not None
-    value = load_text(predicate.value)
+    value = _value(predicate.value)
     if kind is Operator.STARTS_WITH:
         return isinstance(found, str) and not found.startswith(str(value))
     return _COMPARES[_OPPOSITES[kind]](found, value)

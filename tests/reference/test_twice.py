@@ -38,9 +38,10 @@ def started(script: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("name", ["README.md", "docs/how-to/event-loops.md"])
 def test_an_example_that_is_started_twice_meets_its_run(name: str, tmp_path: Path) -> None:
-    (example,) = examples(name)
+    example, *further = examples(name)
     assert started(example, tmp_path) == ""
     assert started(example, tmp_path) == "ledger.errors.RunExists"
+    assert [started(one, tmp_path) for one in further * 2] == [""] * 2 * len(further)
     assert "Run it twice, and `open_run` raises `RunExists`" in page(name)
 
 

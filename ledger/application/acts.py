@@ -9,6 +9,7 @@ from typing import Any, TypeVar, Unpack
 
 from ledger import commands as c
 from ledger.application.acting import Doing
+from ledger.application.credentials import no_secret
 from ledger.application.naming import Asked, asking, doing
 from ledger.application.payloads import pack_report
 from ledger.application.sayings import RunSayings, several
@@ -46,12 +47,27 @@ class Options(Declared, total=False):
     """How long to wait for another worker that is executing it; 0: EffectInFlight at once."""
 
 
+GRANTING = (c.GrantAuthority, c.NarrowAuthority, c.RenewAuthority)
+"""Commands that say who may act, and so may be given what that is proven with."""
+
+
 class RunActs(RunSayings[R]):
     """What can be said to a run and done through it."""
 
     def __init__(self, context: Context, workshop: Workshop) -> None:
         super().__init__(context)
         self._workshop = workshop
+
+    def _look_for_secrets(self, command: c.Command) -> None:
+        """Refuse a grant that says what proves who somebody is, e.g. a token as its session.
+
+        Raises:
+            InvalidInput: a field holds what is taken for a secret; `path` names the field.
+        """
+        if isinstance(command, GRANTING):
+            # A unit of a budget may be called what a secret is called, e.g. token.
+            said = command.model_dump(mode="json", exclude={"add_budget", "budget"}, exclude_none=True)
+            no_secret(self._workshop.secrets, said)
 
     @abstractmethod
     def _seen(self) -> Contract:

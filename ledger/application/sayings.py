@@ -103,6 +103,7 @@ class RunSayings(ABC, Generic[R]):
         fit = mended(type(command), command.__dict__)
         if fit.fields is not command.__dict__:
             command = command.with_fields(fit.fields)
+        self._look_for_secrets(command)
         context = replace(
             self._context,
             about=command.about,
@@ -117,7 +118,13 @@ class RunSayings(ABC, Generic[R]):
         fit = mended(kind, fields)
         contents = fit.blobs if blobs is None else (*blobs.blobs, *fit.blobs)
         context = replace(self._context, blobs=contents) if contents else self._context
-        return self._do(build(kind, **fit.fields), context, None, None)
+        command = build(kind, **fit.fields)
+        self._look_for_secrets(command)
+        return self._do(command, context, None, None)
+
+    @abstractmethod
+    def _look_for_secrets(self, command: c.Command) -> None:
+        """Refuse what must not be stored, where a command may well hold it."""
 
     # --- goal and plan ---------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import TypeAdapter, ValidationError
 
 from ledger import commands as c
+from ledger.application.credentials import no_secret
 from ledger.application.edge import Edge
 from ledger.application.kinds import SOURCE, load_source
 from ledger.application.readers import Readers
@@ -37,6 +38,8 @@ class Shared:
         self._require_authority = require_authority
         self.readers = Readers()
         self.workshop = Workshop(edge, secrets)
+        self._harmless: set[Actor] = set()
+        self._known_harmless(edge.actor)
         for tool in tools:
             self.workshop.register(tool)
         self._sources: dict[str, Turns[SourceState]] = {}
@@ -47,7 +50,16 @@ class Shared:
             return self.edge.actor
         if not isinstance(actor, Actor):
             raise invalid("actor", f"give an Actor, e.g. Actor({str(actor)!r:.50})")
+        self._known_harmless(actor)
         return actor
+
+    def _known_harmless(self, actor: Actor) -> None:
+        """Make sure that an actor holds no credential: it stands in each record that it writes."""
+        if actor not in self._harmless:
+            no_secret(self.workshop.secrets, {"actor": actor.model_dump(mode="json", exclude_none=True)})
+            if len(self._harmless) >= _ACTORS_KEPT:
+                self._harmless.clear()
+            self._harmless.add(actor)
 
     def requires_authority(self, said: bool | None) -> bool:
         """Tell whether each act of a run that is opened here needs a grant; None: nobody said."""
@@ -168,6 +180,9 @@ def source_id(source: str) -> str:
 
 
 _SOURCE_ID: TypeAdapter[str] = TypeAdapter(SourceId)
+
+_ACTORS_KEPT = 256
+"""Actors that need no second look."""
 
 _SOURCES_KEPT = 256
 """Sources whose state a ledger remembers; where each run has a prompt of its own there is no end of them."""

@@ -83,9 +83,10 @@ def _exhausted(asked: Asked, known: EffectHistory) -> Refusal | None:
         return None
     said = known.error
     cause = None if said is None else f"{said.type}: {said.message}"
+    last = "" if cause is None else f": {cause}"
     return Refusal(
         "effect_failed",
-        f"{known.tool!r} failed {known.attempt} times, and {most} attempts were declared: {cause}",
+        f"{known.tool!r} failed {known.attempt} times, and {most} attempts were declared{last}",
         evidence={"key": known.key, "cause": cause, "attempts": known.attempt},
     )
 

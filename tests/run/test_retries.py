@@ -98,6 +98,17 @@ def test_an_attempt_found_not_to_have_happened_counts_and_the_last_one_is_owed(b
     assert started(found.after.when(claim(max_attempts=3))) is not None
 
 
+def test_what_was_never_refused_but_found_out_is_told_without_a_cause() -> None:
+    run = OPEN
+    for attempt in (1, 2):
+        late = lapsed(begun(run, TWICE).when(not_know(attempt, because="stopped")).after).later(seconds=31)
+        run = late.when(find("did_not_happen")).after
+    decision = run.when(TWICE).decision
+    assert isinstance(decision, Refusal)
+    assert decision.message == "'refund' failed 2 times, and 2 attempts were declared"
+    assert decision.evidence["cause"] is None
+
+
 def test_found_out_of_an_attempt_that_is_not_the_last_owes_nothing() -> None:
     late = lapsed(begun(OPEN, TWICE).when(not_know()).after).later(seconds=31)
     found = late.when(find("did_not_happen"))

@@ -107,12 +107,12 @@ def decided(draw: st.DrawFn, longest: int = 30) -> History[Contract | None]:
             sources[name] = source.by(history.actor).at(history.now).when(one).after
             history = history.beside(sources[name])
         else:
-            history = history.when(_about_what_waits(history, one)).after
+            history = history.when(about_what_waits(history, one)).after
         history = _going_on(history, one)
     return history
 
 
-def _about_what_waits(history: History[Contract | None], one: c.Command) -> c.Command:
+def about_what_waits(history: History[Contract | None], one: c.Command) -> c.Command:
     """Speak of what waits for a person, whose names are digests that nobody guesses."""
     approvals = history.contract.approvals
     if approvals and isinstance(one, c.AnswerApproval):

@@ -17,7 +17,7 @@ from ledger.run.decision import Admitted, Refusal, is_agent
 from ledger.run.sources import SourceState
 from ledger.testing import Decided, History, given, given_source
 from ledger.values import Actor
-from tests.run.histories import ACTORS, SOURCES, SPANS, asked
+from tests.run.histories import ACTORS, SOURCES, SPANS, about_what_waits, asked
 from tests.run.test_state import assert_named_once, load, saved
 from tests.strategies import FEW, NOON, command, commands, event
 
@@ -42,7 +42,7 @@ OUTSIDE: tuple[type[e.Event], ...] = (
     e.EffectUnknown,
     e.ResumeRefused,
 )
-"""Events that this release does not yield yet, or that an import or another run brings."""
+"""Events that an import or another run brings, or that nothing asked for here comes to often."""
 
 
 class Rules(RuleBasedStateMachine):
@@ -61,7 +61,7 @@ class Rules(RuleBasedStateMachine):
     def ask(self, one: c.Command, actor: Actor, span: float, late: bool) -> None:
         if one.stream == "run":
             self.run = self.run.by(actor).later(seconds=span)
-            self._ask(self.run, one, late)
+            self._ask(self.run, about_what_waits(self.run, one), late)
 
     @rule(one=commands(FEW), actor=ACTORS)
     def ask_anything(self, one: c.Command, actor: Actor) -> None:
@@ -101,11 +101,19 @@ class Rules(RuleBasedStateMachine):
         keeps_to_what_is_declared(decided)
         self.run = decided.after
         if isinstance(decided.decision, Admitted) and decided.decision.events:
-            self._said_again(one)
+            self._said_again(one, decided.told)
 
-    def _said_again(self, one: c.Command) -> None:
-        """Whoever says the same again adds nothing, and is told where it stands or that it has ended."""
+    def _said_again(self, one: c.Command, told: Refusal | None) -> None:
+        """Whoever says the same again adds nothing, and is told where it stands or that it has ended.
+
+        What waits for a person is not asked about twice; an answer that does not count is recorded each time.
+        """
         again = self.run.when(one, prior=prior(self.run, one)).decision
+        if told is not None:
+            waits = isinstance(one, c.ClaimEffect)
+            assert (again.rule if isinstance(again, Refusal) else None) == (told.rule if waits else None)
+            assert again.events == () or isinstance(one, c.AnswerApproval)
+            return
         if isinstance(one, c.RenewAuthority) and one.add_budget:
             return
         if isinstance(one, c.ResumeRun) and self.run.contract.held is None:

@@ -1,8 +1,8 @@
 """Where configuration is read: once, from the environment and the command line, into one frozen value.
 
 INTENT_LEDGER_URL, INTENT_LEDGER_TENANT and INTENT_LEDGER_ACTOR set what `--ledger`, `--tenant` and `--actor`
-override. Nothing else in the product reads the environment, but for
-eventsourcing's factory, whose applications know their ledger by theirs.
+override. Nothing else in the product reads the environment, but for what a command line names as the place
+of a secret, and eventsourcing's factory, whose applications know their ledger by theirs.
 """
 
 from __future__ import annotations
@@ -58,6 +58,11 @@ def read_settings(**given: Any) -> Settings:
         told = explain(error)
         name = told.path.partition(".")[0]
         raise invalid(f"{OPTIONS.get(name, name)} or {PREFIX}{name.upper()}", told.reason) from None
+
+
+def secret_in(variable: str) -> str | None:
+    """Read a secret that somebody keeps in an environment variable that they name; None: it is not set."""
+    return os.environ.get(variable)
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:

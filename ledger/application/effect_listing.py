@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
+from ledger.application.consents import consent_in
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.listing import Unread, list_runs
 from ledger.application.looking import EVENTS_OF_A_KEY, effects_of, renewed_until
@@ -21,6 +22,7 @@ from ledger.errors import (
 )
 from ledger.events import EffectIntended
 from ledger.record import Record
+from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
 
 _AT_ONCE = 200
@@ -107,8 +109,9 @@ def list_all(ledger: Ledger, run: str, *, after: int = 0, limit: int = 100) -> E
         ChainBroken: the record is not what was written.
     """
     found: list[Unsettled] = []
+    contract = ledger.contract(run)
     if after == 0:
-        waiting = {effect.key for effect in ledger.contract(run).effects if effect.inherited_from is not None}
+        waiting = {effect.key for effect in contract.effects if effect.inherited_from is not None}
         found = [one for one in ledger.effects(run) if one.effect.key in waiting] if waiting else []
     # A run is opened at position 1 and intends nothing there: what begins after it goes on behind these.
     last = max(after, 1)
@@ -121,9 +124,23 @@ def list_all(ledger: Ledger, run: str, *, after: int = 0, limit: int = 100) -> E
                 continue
             if len(found) >= limit:
                 return EffectPage(tuple(found), last)
-            found.append(as_time_makes_it(ledger, effect, record.run))
+            found.append(as_time_makes_it(ledger, effect, record.run, contract))
             last = record.position
     return EffectPage(tuple(found), None)
+
+
+def last_with(ledger: Ledger, run: str, tool: str, *, limit: int = 10) -> list[Unsettled]:
+    """List the last acts that a run intended with a tool, the latest first; the whole run is read.
+
+    Raises:
+        RunNotFound: no such run.
+        ChainBroken: the record is not what was written.
+    """
+    events = (record.event for record in ledger.log(run))
+    keys = [event.key for event in events if isinstance(event, EffectIntended) and event.tool == tool]
+    last = list(dict.fromkeys(reversed(keys)))[:limit]
+    known, contract = effects_of(edge_of(ledger), last), ledger.contract(run)
+    return [as_time_makes_it(ledger, known[key], run, contract) for key in last if key in known]
 
 
 def _key(record: Record) -> str:
@@ -149,11 +166,20 @@ def lease_now(ledger: Ledger) -> datetime:
     return edge.lease_now(edge.now())
 
 
-def as_time_makes_it(ledger: Ledger, effect: EffectHistory, run: str | None = None) -> Unsettled:
-    """Return an effect with its status and the end of its lease as of now."""
+def as_time_makes_it(
+    ledger: Ledger, effect: EffectHistory, run: str | None = None, contract: Contract | None = None
+) -> Unsettled:
+    """Return an effect with its status, the end of its lease and what a person was asked, as of now.
+
+    `contract` is that of the run, where it was read already.
+    """
     edge, now = edge_of(ledger), lease_now(ledger)
     until = renewed_until(edge, effect, now) or effect.lease_until
-    return Unsettled(run or effect.started_in or effect.run, effect.status_at(now, until), effect, until)
+    place = run or effect.started_in or effect.run
+    consent = None
+    if effect.status != "succeeded":
+        consent = consent_in(contract or ledger.contract(place), effect.key, edge.now())
+    return Unsettled(place, effect.status_at(now, until), effect, until, consent)
 
 
 def events_of(ledger: Ledger, key: str) -> list[Record]:
@@ -164,6 +190,12 @@ def events_of(ledger: Ledger, key: str) -> list[Record]:
     rows = ledger.store.find(ledger.tenant, key=effect_digest(key), limit=EVENTS_OF_A_KEY)
     records = map(decoded, rows)
     return [record for record in records if getattr(record.event, "key", None) == key]
+
+
+def intended_last(ledger: Ledger, key: str) -> EffectIntended | None:
+    """Return what was intended last under the key of an effect, which is what a person is asked about."""
+    events = (record.event for record in reversed(events_of(ledger, key)))
+    return next((event for event in events if isinstance(event, EffectIntended)), None)
 
 
 def find_key(ledger: Ledger, given: str, run: str | None = None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from ledger.application.consents import Consent, consent_in
 from ledger.application.edge import Edge
 from ledger.application.looking import effects_of, renewed_until
 from ledger.commands import ReconcileEffect
@@ -27,6 +28,8 @@ class Unsettled(NamedTuple):
     effect: EffectHistory
     lease_until: datetime | None
     """End of its lease, renewals included."""
+    consent: Consent | None = None
+    """What a person was asked about it; None: nothing, as far as its run says."""
 
 
 class Reconciled(NamedTuple):
@@ -51,7 +54,8 @@ def unsettled(edge: Edge, contract: Contract) -> Iterator[Unsettled]:
         found = effects_of(edge, some)
         for known in (found[key] for key in some if key in found):
             until = renewed_until(edge, known, now) or known.lease_until
-            yield Unsettled(contract.run, known.status_at(now, until), known, until)
+            consent = consent_in(contract, known.key, edge.now())
+            yield Unsettled(contract.run, known.status_at(now, until), known, until, consent)
 
 
 def recorded_elsewhere(known: EffectHistory) -> ReconcileEffect | None:

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from ledger.events import Dropped, Parent
 from ledger.run import outside
 from ledger.run.amounts import Totals
+from ledger.run.approvals import is_denied, why_unbound, why_void
 from ledger.run.authority import left
 from ledger.run.contract import (
     Approval,
@@ -47,6 +48,7 @@ from ledger.values import (
     RunId,
     Runtime,
     Sha256,
+    Text,
     Value,
 )
 
@@ -121,9 +123,11 @@ class ApprovalNow(Approval):
     """A request for approval whose act is not done."""
 
     expired: bool
-    """Nobody can answer any more."""
+    """Its time is over."""
     pending: bool
-    """Nobody has answered, and somebody still may."""
+    """Nobody has answered, and somebody still may with what counts."""
+    void: Text | None = None
+    """Why it binds no more, answered or not: it is to be asked anew."""
 
 
 class Brief(Value):
@@ -227,7 +231,7 @@ def build(contract: Contract, told: Told, now: datetime) -> Brief:
         outside.open_effects(contract, told.effects, leases=told.leases, now=lease_now, probes=told.probes)
     )
     own: dict[str, Any] = {
-        "approvals": tuple(_approval(item, now) for item in contract.approvals),
+        "approvals": tuple(_approval(contract, item, now) for item in contract.approvals),
         "assumptions": tuple(
             _view(AssumptionNow, item, resting=contract.resting_on(f"assumption:{item.id}"))
             for item in contract.assumptions
@@ -240,7 +244,7 @@ def build(contract: Contract, told: Told, now: datetime) -> Brief:
         "goals": told.goals or (_view(GoalThen, contract.goal, opened_by=None, run=contract.run),),
         "grants": tuple(_grant(item, now) for item in contract.grants),
         "lineage": told.lineage,
-        "next": tuple(ways_out(contract, unsettled, _open_children(contract, told.lineage))),
+        "next": tuple(ways_out(contract, unsettled, now, _open_children(contract, told.lineage))),
         "now": now,
         "obligations": tuple(
             _view(ObligationNow, item, overdue=item.due is not None and item.due <= now)
@@ -286,9 +290,11 @@ def _constraint(item: Constraint, now: datetime) -> ConstraintNow:
     return _view(ConstraintNow, item, claimed=item.published is False, enforced=enforced, validity=state)
 
 
-def _approval(item: Approval, now: datetime) -> ApprovalNow:
+def _approval(contract: Contract, item: Approval, now: datetime) -> ApprovalNow:
     expired = item.expires_at is not None and item.expires_at <= now
-    return _view(ApprovalNow, item, expired=expired, pending=item.answered is None and not expired)
+    void = why_unbound(contract, item) if is_denied(item) else why_void(contract, item, now)
+    pending = item.answered is None and void is None
+    return _view(ApprovalNow, item, expired=expired, pending=pending, void=void)
 
 
 def _grant(item: Grant, now: datetime) -> GrantNow:

@@ -15,6 +15,7 @@ _LONGEST = 500
 """Characters of arguments and results that are shown."""
 
 HOW: dict[Way, str] = {
+    "approval": "a person answers first; nothing was sent",
     "database": "the ledger's own database tells, where its tool writes",
     "perform": "nothing was sent yet: it is performed when the run goes on",
     "person": "a person has to find out, and settle it",

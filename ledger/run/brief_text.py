@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from ledger.run.approvals import never_begun
 from ledger.run.brief import (
     ApprovalNow,
     AssumptionNow,
@@ -22,6 +23,7 @@ from ledger.run.brief import (
 )
 from ledger.run.brief_effects import done, elsewhere, failed, unsettled
 from ledger.run.markdown import amounts, moment, name, names, note, section, words
+from ledger.run.outside import OpenEffect
 from ledger.run.rule_words import enforcement_words
 from ledger.run.waiting import Waiting
 from ledger.run.ways_out import WayOut
@@ -47,7 +49,8 @@ def render(brief: Brief) -> str:
         *section("Plan", _plan(brief)),
         *section("Where the program stands", _cursor(brief)),
         *section("Owed", map(_obligation, brief.obligations)),
-        *section("Not known whether it happened: find out, do not repeat", map(unsettled, brief.unsettled)),
+        *section("Intended, and nothing was sent yet", map(unsettled, _not_begun(brief))),
+        *section("Not known whether it happened: find out, do not repeat", map(unsettled, _in_doubt(brief))),
         *section("Not settled by other runs of the lineage", map(elsewhere, brief.elsewhere)),
         *section("Done outside: do not repeat", done(brief.done, brief.run)),
         *section("Tried, and did not happen", failed(brief.failed, brief.run)),
@@ -60,6 +63,14 @@ def render(brief: Brief) -> str:
         *section("Next", _next(brief)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _not_begun(brief: Brief) -> Iterator[OpenEffect]:
+    return (item for item in brief.unsettled if never_begun(item))
+
+
+def _in_doubt(brief: Brief) -> Iterator[OpenEffect]:
+    return (item for item in brief.unsettled if not never_begun(item))
 
 
 def _place(at: datetime, position: int) -> str:
@@ -284,10 +295,14 @@ def _grant(item: GrantNow) -> str:
 
 
 def _approval(item: ApprovalNow) -> str:
-    state = "waits for an answer" if item.pending else "EXPIRED without an answer"
+    state = "waits for an answer" if item.pending else "not answered"
     if item.answered is not None:
         state = f"{item.answered.answer} by {name(item.answered.by)}"
+    if item.void is not None:
+        state = f"{state}, and VOID ({words(item.void)})"
     told = f"{_place(item.at, item.position)}, act {item.key}"
+    if item.requested_by is not None:
+        told += f", asked for by {name(item.requested_by)}, who cannot answer"
     if item.expires_at is not None:
         told += f", until {moment(item.expires_at)}"
     question = f": {words(item.question)}" if item.question else ""

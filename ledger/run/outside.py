@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import datetime
 from typing import Any, Literal
 
+from ledger.run.approvals import asked_about, never_begun
 from ledger.run.contract import Contract, Effect
 from ledger.run.fold import brief
 from ledger.run.known import EffectHistory, Finding, Status
@@ -25,7 +26,7 @@ from ledger.values import (
     Value,
 )
 
-Way = Literal["database", "person", "perform", "probe", "read", "relay", "send_again", "worker"]
+Way = Literal["approval", "database", "person", "perform", "probe", "read", "relay", "send_again", "worker"]
 
 
 class DoneEffect(Value):
@@ -133,7 +134,9 @@ def elsewhere(
     """Name what is not settled, and not this run's to settle."""
     held = {effect.key for effect in contract.effects}
     for known in histories:
-        if not known.is_settled and known.key not in held:
+        # What is only intended left nothing outside: it was denied, or waits in its own run.
+        waits = known.status == "pending" and known.witnessed
+        if not known.is_settled and known.key not in held and not waits:
             run = known.started_in or known.run
             yield ElsewhereEffect.unchecked(
                 _fields(ElsewhereEffect, known, run=run, status=known.status_at(now))
@@ -164,13 +167,19 @@ def open_effects(
             "lease_until": until,
             "since": until if lapsed and until is not None else effect.at,
             "status_now": status,
-            "way": _way(effect, known, status, now, probes),
+            "way": "approval" if _waits(contract, effect) else _way(effect, known, status, now, probes),
         }
         for name in ("args", "ask_from", "error", "evidence", "external_ref", "remembered_until"):
             more[name] = None
         if known is not None:
             more |= _told(known, status, until)
         yield OpenEffect.unchecked({**effect.__dict__, **more})
+
+
+def _waits(contract: Contract, effect: Effect) -> bool:
+    """Tell whether nothing was sent, and a person is to say first that it may be."""
+    approval = asked_about(contract, effect.key) if never_begun(effect) else None
+    return approval is not None and approval.answered is None
 
 
 def _told(known: EffectHistory, status: str, until: datetime | None) -> dict[str, Any]:

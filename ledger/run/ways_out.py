@@ -6,9 +6,11 @@ It speaks of commands of the ledger. How one of them is typed or sent, an adapte
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from ledger.events import Reason
+from ledger.run.approvals import is_denied, why_void
 from ledger.run.contract import Contract
 from ledger.run.outside import OpenEffect
 from ledger.values import FrozenMap, Id, Labels, RunId, Text, Value
@@ -27,6 +29,7 @@ class Remedy(NamedTuple):
 
 
 REMEDIES: dict[str, Remedy] = {
+    "approval.requested": Remedy("approval.request", ("key",), ("approvals",)),
     "assumption.refuted": Remedy("assumption.refute", ("id",), ("assumptions",)),
     "authority.granted": Remedy("authority.grant", ("principal",), ("revoked", "grants")),
     "authority.renewed": Remedy("authority.renew", ("id",), ("grants",)),
@@ -65,9 +68,9 @@ class WayOut(Value):
 
 
 def ways_out(
-    contract: Contract, unsettled: Sequence[OpenEffect], children: Iterable[str] = ()
+    contract: Contract, unsettled: Sequence[OpenEffect], now: datetime, children: Iterable[str] = ()
 ) -> Iterator[WayOut]:
-    """Name what leads on, in the order in which it is best done.
+    """Name what leads on, in the order in which it is best done; `now` judges what has expired.
 
     `children` have not ended: where their parent has, each goes on, or is to be ended, by itself.
     """
@@ -90,6 +93,7 @@ def ways_out(
         if remedy is not None:
             fields = _known(remedy, spoken_of(contract, reason))
             yield _way(remedy.command, contract.run, reason.what, fields, reason)
+    yield from _approving(contract, now)
     yield _way("run.resume", contract.run, _resuming(contract))
 
 
@@ -142,6 +146,22 @@ def _settling(run: str, unsettled: Sequence[OpenEffect]) -> Iterator[WayOut]:
         if effect.way == "person":
             why = f"a person has to find out whether {effect.tool} happened"
             yield _way("effect.reconcile", run, why, {"key": effect.key, "method": "person"})
+
+
+def _approving(contract: Contract, now: datetime) -> Iterator[WayOut]:
+    """Name what people are asked, or to be asked anew, unless the gate has named that already."""
+    reasons = () if contract.held is None else contract.held.reasons
+    named = {reason.position for reason in reasons if reason.cleared_by == "approval.requested"}
+    for approval in contract.approvals:
+        if is_denied(approval) or approval.position in named:
+            continue
+        void = why_void(contract, approval, max(now, contract.at))
+        if void is not None:
+            why = f"approval {approval.id} is void: {void}"
+            yield _way("approval.request", contract.run, why, {"key": approval.key})
+        elif approval.answered is None:
+            why = approval.question or "an act waits for a person"
+            yield _way("approval.answer", contract.run, why, {"id": approval.id})
 
 
 def _resuming(contract: Contract) -> str:

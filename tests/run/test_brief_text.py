@@ -137,7 +137,7 @@ def everywhere(text: str) -> History[Contract | None]:
 
 
 @pytest.mark.parametrize("line_break", BREAKS, ids=ascii)
-@pytest.mark.parametrize(("events", "texts"), [(31, 26), (32, 23)], ids=["held", "closed"])
+@pytest.mark.parametrize(("events", "texts"), [(31, 27), (32, 23)], ids=["held", "closed"])
 def test_no_line_of_a_text_stands_at_a_margin_of_ours(line_break: str, events: int, texts: int) -> None:
     hostile = brief_of(everywhere(line_break.join(("begin", *FORGED))).upto(events)).to_markdown()
     plain = brief_of(everywhere("begin").upto(events)).to_markdown()

@@ -22,7 +22,11 @@ def said(brief: Brief) -> list[tuple[str | None, str, dict[str, str]]]:
 
 def test_the_next_steps_of_a_run_that_is_open() -> None:
     brief = brief_of(FULL, LATER)
-    assert said(brief) == [("effect.reconcile", "run-1", {}), ("run.resume", "run-1", {})]
+    assert said(brief) == [
+        ("effect.reconcile", "run-1", {}),
+        ("approval.request", "run-1", {"key": x.ONE}),
+        ("run.resume", "run-1", {}),
+    ]
     assert brief.next[0].why == "asks the outside about refund"
     assert {way.command_lines for way in brief.next} == {()}, "how they are typed, the core does not know"
 
@@ -83,6 +87,7 @@ SPOKEN_OF: list[tuple[e.Event, str, str, dict[str, str]]] = [
         "constraint.acknowledge_revision",
         {"source": x.POLICY.stream},
     ),
+    (e.ApprovalRequested(id="ok", key=x.ONE), "approval.requested", "approval.request", {"key": x.ONE}),
     (e.AssumptionMade(id="a", text="It is"), "assumption.refuted", "assumption.refute", {"id": "a"}),
     (x.observed(), "observation.recorded", "observation.record", {"key": "stock", "tool": "count"}),
 ]

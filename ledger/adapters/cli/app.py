@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from ledger.adapters.cli import (
+    approval,
     approvals,
+    approve,
     ask,
     brief,
     cancel,
@@ -24,13 +26,16 @@ from ledger.adapters.cli import (
     fork,
     importing,
     log,
+    may,
     migrate,
+    notify,
     obligations,
     project,
     reconcile,
     refresh,
     remedies,
     replay,
+    request_approval,
     restart,
     resume,
     review,
@@ -59,6 +64,7 @@ Start here:
   intent-ledger log RUN               how it came to that
   intent-ledger resume RUN            may it go on, and what clears each reason why not
   intent-ledger effects               what nobody knows whether it happened
+  intent-ledger approvals             which acts wait for a person
   intent-ledger verify --all          is the record what was written?
   intent-ledger ask --list            questions that reviewers ask, each with a name
   intent-ledger project run           tables to query, kept up to date
@@ -121,7 +127,8 @@ def command() -> Any:
     )(tools.tools)
     sources.add_to(app)
     app.command("obligations", help=obligations.HELP)(obligations.obligations)
-    app.command("approvals", help=approvals.HELP)(approvals.approvals)
+    app.command("may", help=may.HELP)(may.may)
+    _add_approvals(app)
     app.command("ask", help=ask.HELP, short_help="Ask a question that has a name.")(ask.ask)
     review.add_to(app)
     project.add_to(app)
@@ -135,6 +142,19 @@ def command() -> Any:
     app.command("migrate", help=migrate.HELP)(migrate.migrate)
     app.command("doctor", help=doctor.HELP)(doctor.doctor)
     return typer.main.get_command(app)
+
+
+def _add_approvals(app: typer.Typer) -> None:
+    app.command("approvals", help=approvals.HELP)(approvals.approvals)
+    app.command("approval", help=approval.HELP, short_help="Show one request for approval, whole.")(
+        approval.approval
+    )
+    app.command("approve", help=approve.HELP_APPROVE)(approve.approve)
+    app.command("deny", help=approve.HELP_DENY)(approve.deny)
+    app.command("request-approval", help=request_approval.HELP, short_help="Ask a person anew.")(
+        request_approval.request_approval
+    )
+    app.command("notify", help=notify.HELP, short_help="Tell people which acts wait for them.")(notify.notify)
 
 
 def _version(wanted: bool) -> None:

@@ -7,10 +7,13 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from ledger.adapters.cli.effect_view import consent_words
 from ledger.adapters.cli.screen import Screen
 from ledger.adapters.cli.visible import one_line
 from ledger.adapters.cli.words import counted, quoted, shortened, source_words, when
+from ledger.application.consents import consent_in, consent_of
 from ledger.application.query import changed_since_review
+from ledger.run.approvals import never_begun
 from ledger.run.contract import Constraint, Contract, Effect, Grant, Observation
 from ledger.run.rule_words import enforcement_words, is_enforced
 
@@ -41,11 +44,13 @@ def show(contract: Contract, now: datetime, screen: Screen, *, opener: str) -> N
     _section(screen, "Plan", _plan(contract))
     _section(screen, "Owed", _owed(contract, now))
     _section(
-        screen, "Effects whose outcome is open", (_effect(item, now, screen) for item in contract.effects)
+        screen,
+        "Effects whose outcome is open",
+        (_effect(contract, item, now, screen) for item in contract.effects),
     )
     _section(screen, "Taken for granted", _assumptions(contract))
     _section(screen, "Authority", (_grant(item, now) for item in contract.grants))
-    _section(screen, "Waiting for approval", _approvals(contract))
+    _section(screen, "Approvals", _approvals(contract, now, screen))
     _section(screen, "Latest observations", (_observation(item, now) for item in contract.observations[-8:]))
     _section(screen, "Where the program stands", _cursor(contract))
     _section(screen, "Last review", _review(contract))
@@ -178,12 +183,16 @@ def _owed(contract: Contract, now: datetime) -> Iterator[Entry]:
         )
 
 
-def _effect(item: Effect, now: datetime, screen: Screen) -> Entry:
+def _effect(contract: Contract, item: Effect, now: datetime, screen: Screen) -> Entry:
     seen = "" if item.witnessed else ", imported"
     step = f" in step {quoted(item.step)}" if item.step else ""
     key = shortened(item.key, screen.is_terminal)
+    status = f"{item.status_at(now)}, attempt {item.attempt}{seen}"
+    consent = consent_in(contract, item.key, now) if never_begun(item) else None
+    if consent is not None:
+        status = consent_words(consent, brief=screen.is_terminal)
     return (
-        f"{quoted(item.tool)}{step}: {item.status_at(now)}, attempt {item.attempt}{seen}",
+        f"{quoted(item.tool)}{step}: {status}",
         f"recovery {item.recovery}, key {key}, {_place(item.at, item.position)}",
     )
 
@@ -216,12 +225,13 @@ def _grant(item: Grant, now: datetime) -> Entry:
     )
 
 
-def _approvals(contract: Contract) -> Iterator[Entry]:
+def _approvals(contract: Contract, now: datetime, screen: Screen) -> Iterator[Entry]:
+    brief = screen.is_terminal
     for item in contract.approvals:
-        answer = "no answer yet"
-        if item.answered is not None:
-            answer = f"{item.answered.answer} by {quoted(item.answered.by)}"
-        yield f"{quoted(item.id)}: {item.question or item.key}", f"{answer}; {_place(item.at, item.position)}"
+        stands = consent_words(consent_of(contract, item, now), brief=brief)
+        asks = "" if item.requested_by is None else f"asked for by {quoted(item.requested_by)}; "
+        key = shortened(item.key, brief)
+        yield f"{item.question or 'An act'}", f"{stands}; {asks}act {key}, {_place(item.at, item.position)}"
 
 
 def _observation(item: Observation, now: datetime) -> Entry:

@@ -11,7 +11,9 @@ from ledger.adapters.cli.words import quoted, shortened, when
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
+    from ledger.application.consents import Consent
     from ledger.application.settling import Unsettled
+    from ledger.events import EffectIntended
     from ledger.run.history import EffectHistory
     from ledger.values import Payload
 
@@ -53,8 +55,33 @@ def facts(one: Unsettled, now: datetime) -> dict[str, Any]:
         fields["lease_until"] = _instant(one.lease_until)
     if last is not None:
         fields["evidence"] = last.model_dump(mode="json", exclude_none=True)
+    if one.consent is not None:
+        fields["approval"] = consent_facts(one.consent)
     how = find_out(one, now)
     return fields if how is None else fields | {"find_out": how}
+
+
+def consent_facts(consent: Consent) -> dict[str, Any]:
+    """Give what a person was asked as a JSON object; what it does not have is left out."""
+    asked, said = consent.approval, consent.approval.answered
+    told: dict[str, Any] = {
+        "id": asked.id,
+        "state": consent.state,
+        "void": consent.void,
+        "question": asked.question,
+        "requested_by": asked.requested_by,
+        "at": _instant(asked.at),
+        "position": asked.position,
+        "expires_at": None if asked.expires_at is None else _instant(asked.expires_at),
+    }
+    if said is not None:
+        told |= {
+            "answered_by": said.by,
+            "answered_at": _instant(said.at),
+            "answered_position": said.position,
+            "reason": said.reason,
+        }
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _instant(moment: datetime) -> str:
@@ -82,6 +109,8 @@ def find_out(one: Unsettled, now: datetime) -> str | None:
     known = one.effect
     if known.is_settled:
         return None
+    if one.consent is not None and one.status == "pending":
+        return _AFTER[one.consent.state]
     if one.status == "executing":
         return f"its worker will tell, and holds its lease{_until(one.lease_until)}"
     if one.status == "disputed":
@@ -96,6 +125,46 @@ def find_out(one: Unsettled, now: datetime) -> str | None:
     if known.recovery is Recovery.QUERYABLE and (lands := known.may_land_until(one.lease_until)) > now:
         how += f"; what was sent may land until {when(lands)}"
     return how
+
+
+_AFTER: dict[str, str] = {
+    "pending": "nothing was sent: a person approves or denies it",
+    "approved": "nothing was sent yet: its program performs it with the next call",
+    "denied": "nothing was sent, and nothing will be",
+    "void": "nothing was sent: a person is asked anew when its program calls again",
+    "expired": "nothing was sent: a person is asked anew when its program calls again",
+}
+"""What comes of an act that waits, by how its approval stands."""
+
+
+def standing(one: Unsettled, *, brief: bool) -> str:
+    """Say how an effect stands and since when; of one that waits, for whom."""
+    consent = one.consent
+    if consent is None or one.status != "pending":
+        return f"{one.status} since {when(_since(one))}"
+    return consent_words(consent, brief=brief)
+
+
+def consent_words(consent: Consent, *, brief: bool) -> str:
+    """Say what a person was asked, and what they said."""
+    asked, said = consent.approval, consent.approval.answered
+    name = f"approval {approval_id(asked.id, brief=brief)}"
+    if consent.state == "pending":
+        until = "" if asked.expires_at is None else f", until {when(asked.expires_at)}"
+        return f"waits for a person since {when(asked.at)}{until}, {name}"
+    if consent.void is not None:
+        before = "" if said is None else f", which {quoted(said.by)} had given,"
+        return f"{name}{before} binds no more: {one_line(consent.void, _MOST if brief else None)}"
+    assert said is not None, "what binds and does not wait was answered"
+    why = "" if said.reason is None else f": {one_line(said.reason, _MOST if brief else None)}"
+    return f"{said.answer} by {quoted(said.by)} {when(said.at)}, {name}{why}"
+
+
+def approval_id(id: str, *, brief: bool) -> str:
+    """Write the id of a request, cut to what tells it apart where it is to be brief."""
+    from ledger.run.approvals import key_of
+
+    return f"{id[:12]}.." if brief and key_of(id) is not None else quoted(id)
 
 
 def _until(moment: datetime | None) -> str:
@@ -129,7 +198,7 @@ def _said(known: EffectHistory, most: int | None) -> Iterator[tuple[str, str]]:
     yield from (found + error if is_later else error + found)
 
 
-def named(known: EffectHistory) -> str:
+def named(known: EffectHistory | EffectIntended) -> str:
     """Name an effect by its tool, step and occurrence."""
     name = quoted(known.tool)
     if known.step is not None:
@@ -180,13 +249,22 @@ _TITLES = (
 )
 
 
+_STATES: dict[str, str] = {
+    "pending": "waits for a person",
+    "approved": "approved",
+    "denied": "denied",
+    "void": "approval void",
+    "expired": "approval expired",
+}
+
+
 def _row(one: Unsettled, now: datetime) -> tuple[str, ...]:
     known = one.effect
     lease = one.lease_until if one.status == "executing" else None
     cells = (
         when(known.intended_at),
         when(_since(one)),
-        one.status,
+        _STATES[one.consent.state] if one.consent and one.status == "pending" else one.status,
         quoted(one.run),
         quoted(known.tool),
         known.step and quoted(known.step),
@@ -208,9 +286,8 @@ def show_one(screen: Screen, one: Unsettled, now: datetime, *, brief: bool = Fal
     """Write what is known of an effect; `brief` cuts long texts, and its key to what tells it apart."""
     known = one.effect
     seen = "" if known.witnessed else ", imported"
-    screen.entry(
-        f"{named(known)}: {one.status} since {when(_since(one))}, attempt {known.attempt}{seen}", style="bold"
-    )
+    tried = f", attempt {known.attempt}" if known.attempt or one.consent is None else ""
+    screen.entry(f"{named(known)}: {standing(one, brief=brief)}{tried}{seen}", style="bold")
     for line in _lines(one, now, brief=brief):
         screen.entry(line, indent=2, hang=2)
 
@@ -222,6 +299,11 @@ def _lines(one: Unsettled, now: datetime, *, brief: bool) -> Iterator[str]:
     yield f"intended {when(known.intended_at)}, position {known.intended_position}" + (
         "" if known.intended_in == one.run else f" of run {quoted(known.intended_in)}"
     )
+    if one.consent is not None:
+        if one.status != "pending":
+            yield consent_words(one.consent, brief=brief)
+        if one.consent.approval.question is not None:
+            yield f"question: {one_line(one.consent.approval.question, most)}"
     if known.worker is not None:
         yield f"worker {quoted(known.worker)}"
     yield f"arguments {one_line(known.args, most)}"

@@ -102,7 +102,7 @@ def resume(  # noqa: PLR0913, PLR0917 - each is an option of the command
     settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
     told = _runtime(runtime)
     with open_for_reading(settings) as opened, refusals_in_words():
-        asks = _asks(opened, settings, session)
+        asks = asks_as(opened, settings, session)
         options = {**_patience(idle_seconds, live_seconds), "take_over": take_over, "dry_run": dry_run}
         found = opened.resume(run, actor=asks, runtime=told, **options)
         now, leases = _now(opened), _leases(opened, found)
@@ -115,7 +115,8 @@ def resume(  # noqa: PLR0913, PLR0917 - each is an option of the command
     raise typer.Exit(code_of(found.verdict))
 
 
-def _asks(opened: Ledger, settings: Settings, session: str | None) -> Actor:
+def asks_as(opened: Ledger, settings: Settings, session: str | None) -> Actor:
+    """Return who asks: with a session, where one was named."""
     from ledger.values import Actor
 
     writer = settings.writer or opened.actor

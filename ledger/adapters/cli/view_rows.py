@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def document(name: str, found: View[Any]) -> dict[str, Any]:
     """Give what a view has found as a JSON object; what a row does not have is left out of it."""
     return {
-        name: [_object(one) for one in found.rows],
+        name: [plain_fields(one) for one in found.rows],
         "as_of": str(found.as_of),
         "now": write_time(found.now),
         "events": found.events,
@@ -61,13 +61,14 @@ def exact_time(moment: datetime) -> str:
     return when(moment) if moment.microsecond == 0 else write_time(moment)
 
 
-def _object(one: Any) -> dict[str, Any]:
+def plain_fields(one: Any) -> dict[str, Any]:
+    """Give a row as a JSON object; what it does not have is left out."""
     return {name: _plain(value) for name, value in one._asdict().items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
-        return _object(value)
+        return plain_fields(value)
     if isinstance(value, datetime):
         return write_time(value)
     if isinstance(value, Decimal):

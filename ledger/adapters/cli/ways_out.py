@@ -90,6 +90,10 @@ def _step(way: WayOut, contract: Contract) -> Iterator[Line]:
         yield Line("brief", (way.run,))
     elif way.command == "run.resume":
         yield Line("resume", (way.run,))
+    elif way.command == "approval.answer":
+        yield from _answers(way.fields["id"])
+    elif way.command == "approval.request":
+        yield from _ask_anew(way.fields["key"], way.run, None)
     elif "key" in way.fields:
         yield from _settle(way.fields["key"], way.run)
     elif way.command == "run.close":
@@ -101,6 +105,16 @@ def _step(way: WayOut, contract: Contract) -> Iterator[Line]:
 def settle_by_hand(key: str, run: str, where: Iterable[str] = ()) -> list[str]:
     """Return the command lines by which a person says that an act happened, or that it did not."""
     return [line.write(tuple(where)) for line in _settle(key, run)]
+
+
+def answering(id: str, where: Iterable[str] = ()) -> list[str]:
+    """Return the command lines by which a person answers a request for approval: yes, and no."""
+    return [line.write(tuple(where)) for line in _answers(id)]
+
+
+def asking_anew(key: str, run: str, where: Iterable[str] = ()) -> str:
+    """Return the command line by which a person is asked anew about an act."""
+    return Line("request-approval", (key,), ("--run", run)).write(tuple(where))
 
 
 def stopping(verb: str, run: str, where: Iterable[str] = ()) -> str:
@@ -126,6 +140,11 @@ def _stop(verb: str, run: str) -> Line:
 def _settle(key: str, run: str) -> Iterator[Line]:
     for found in ("--happened", "--did-not"):
         yield Line("settle", (key,), ("--run", run, found, "--evidence", "TEXT", "--by", WHO))
+
+
+def _answers(id: str) -> Iterator[Line]:
+    yield Line("approve", (id,), ("--by", WHO))
+    yield Line("deny", (id,), ("--reason", "TEXT", "--by", WHO))
 
 
 def _ask_outside(run: str) -> Line:
@@ -188,7 +207,18 @@ def _limit(stop: Stop) -> Iterator[Line]:
 
 
 def _approve(stop: Stop) -> Iterator[Line]:
-    yield Line("contract", (stop.run,))
+    approval = stop.spoken_of
+    if approval is None:
+        yield Line("approvals", (), ("--run", stop.run, "--all"))
+    else:
+        yield from _ask_anew(approval.key, stop.run, approval.id)
+
+
+def _ask_anew(key: str, run: str, id: str | None) -> Iterator[Line]:
+    """Ask a person anew, or be done with it."""
+    yield Line("request-approval", (key,), ("--run", run))
+    if id is not None:
+        yield Line("deny", (id,), ("--reason", "TEXT", "--by", WHO))
 
 
 def _wait(stop: Stop) -> Iterator[Line]:
@@ -326,7 +356,6 @@ WORDS: dict[str, str] = {
     "unknown_event": "upgrade intent-ledger, and ask again",
     "undecodable": "upgrade intent-ledger; if it stays so, the record was not written by it",
     "chain_broken": "a person has to find out who altered the record",
-    "approval_void": "the program asks for approval anew",
     "effect_executing": "its worker reports, or its lease ends",
     "source_unchecked": "start the program, which reads it; else publish it, and record that it was read",
 }

@@ -19,7 +19,7 @@ _REVISION = re.compile(r"sha256-[0-9a-f]{12,64}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _NAMES = ("role", "id", "tool", "key", "node")
 """Fields that say what an event is about; those that it has begin its line, two at most."""
-_JSON = ("args",)
+_JSON = ("args", "args_in_full")
 """Fields whose text is JSON."""
 _MOST = 240
 """Characters of a text where it is to be brief."""

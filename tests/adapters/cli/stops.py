@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ledger import Ledger, Limits, Run, Runtime, Source, Step, open_ledger
-from ledger.errors import RunIsHeld
-from ledger.events import ApprovalRequested, RunOpened
-from tests.adapters.cli.acts import leave_open
+from ledger.errors import ApprovalRequired, RunIsHeld
+from tests.adapters.cli.acts import killed, leave_open
 from tests.adapters.cli.ledgers import AGENT, KIM, ticking
 
 BEGIN = datetime(2020, 1, 31, 9, 0, tzinfo=UTC)
@@ -115,10 +114,9 @@ def at_its_limit(ledger: Ledger) -> None:
         run.move("refund")
 
 
-def approval_expired(ledger: Ledger) -> None:
-    asked = ApprovalRequested(id="a", key="5" * 64, expires_at=BEGIN)
-    ledger.import_events("r", [RunOpened(goal="Refund order 17"), asked], expected=0)
-    ledger.run("r").suspend(reason="night")
+def approval_expired(run: Run, person: Run) -> None:
+    with suppress(ApprovalRequired):
+        run.perform("refund", {"order": 17}, killed, needs_approval=True, approval_seconds=1)
 
 
 # --- effects -----------------------------------------------------------------------------------------
@@ -175,7 +173,7 @@ STOPS: dict[str, Stop] = {
     "authority_missing": Stop(
         partial(stopped, said=partial(granted, principal="agent:others")), (*AS_AGENT, "s-1")
     ),
-    "approval_void": Stop(approval_expired),
+    "approval_void": Stop(partial(stopped, said=approval_expired)),
     "limit_reached": Stop(at_its_limit, (*AS_AGENT, "s-1")),
     "effect_executing": Stop(partial(stopped, said=executing), now=True),
     "effect_unknown": Stop(partial(stopped, said=unknown)),

@@ -25,7 +25,7 @@ from tests.adapters.cli.ledgers import KIM, respelt
 from tests.adapters.cli.stops import STOPS, filled, make
 
 UNREADABLE = {"chain_broken", "closed", "newer_format", "undecodable", "unknown_event"}
-BY_PEOPLE = {"approval_void", "effect_executing"}
+BY_PEOPLE = {"effect_executing"}
 """What no command of this release clears by itself."""
 GOES_ON = {"limit_reached", "still_running"}
 """What is led out by asking in another way."""

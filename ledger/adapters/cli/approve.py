@@ -1,0 +1,222 @@
+"""`approve` and `deny`: what a person says to an act that waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from ledger.adapters.cli.approval import IdArgument
+from ledger.adapters.cli.exits import Exit
+from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+
+if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
+    from ledger.application.consents import Consent
+    from ledger.application.ledger import Ledger
+    from ledger.application.statements import Stated
+    from ledger.events import EffectIntended
+
+Came = Literal["counted", "repeat", "void"]
+CODES = {"counted": Exit.FINE, "repeat": Exit.FINE, "void": Exit.BAD_NEWS}
+
+HELP_APPROVE = """Say that a person approves an act that waits.
+
+Whoever performs it then calls again, in whatever process: nothing runs here. The answer binds to the
+arguments and to what the act was asked under; where terms, plan or runtime have changed since, that is told,
+and a person has to be asked anew. ID may be the beginning of an id, at least 6 characters, among what waits.
+
+The first answer counts that is in time and not by who asked. What does not count is recorded all the same,
+and the command fails with the reason. --by is who decided; who writes is --actor, else SERVICE:login@host,
+which nothing proves. For people: an agent may not.
+
+\b
+Exit codes: 0 it counts, or was approved so before, 1 it is recorded and binds
+nothing any more, 3 no such request, 4 it does not count, or not for agents.
+Examples:
+  intent-ledger approve 5a3c01 --by human:kim
+  intent-ledger approve 5a3c01 --by human:kim --reason "checked the invoice" \\
+      --json
+"""
+
+HELP_DENY = """Say that a person denies an act that waits.
+
+The act is refused from then on and its run goes on, by its branch for that where it has one, until what was
+asked changes, or a person lets ask anew. A denial is never too late. ID, --by and --actor as `approve` takes
+them.
+
+\b
+Exit codes: 0 it counts, or was denied so before, 1 it is recorded and binds
+nothing any more, 3 no such request, 4 it does not count, or not for agents.
+Examples:
+  intent-ledger deny 5a3c01 --by human:kim --reason "order 17 was paid"
+  intent-ledger deny 5a3c01 --by human:kim --json
+"""
+
+WhoOption = Annotated[
+    str, typer.Option("--by", metavar="human:NAME", help="Who decided it; not who asked.", show_default=False)
+]
+WhyOption = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)]
+
+
+class Answered(NamedTuple):
+    """What came of an answer."""
+
+    run: str
+    id: str
+    answer: Literal["approved", "denied"]
+    said: Stated
+    consent: Consent | None
+    """How the request stands then; None: its act was done meanwhile."""
+    unbound: str | None
+    """Why the answer binds nothing."""
+    act: EffectIntended | None
+
+    @property
+    def came(self) -> Came:
+        """Tell what it came to."""
+        if self.unbound is not None:
+            return "void"
+        first = None if self.consent is None else self.consent.approval.answered
+        is_other = first is not None and first.position != self.said.position
+        return "repeat" if self.said.repeated or is_other else "counted"
+
+
+def approve(
+    context: typer.Context,
+    id: IdArgument,
+    by: WhoOption,
+    reason: WhyOption = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Approve an act."""
+    where = {"url": ledger, "tenant": tenant, "actor": actor}
+    _answer(context, id, "approved", {"by": by, "reason": reason}, where, as_json=as_json)
+
+
+def deny(
+    context: typer.Context,
+    id: IdArgument,
+    by: WhoOption,
+    reason: WhyOption = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Deny an act."""
+    where = {"url": ledger, "tenant": tenant, "actor": actor}
+    _answer(context, id, "denied", {"by": by, "reason": reason}, where, as_json=as_json)
+
+
+def _answer(
+    context: typer.Context,
+    given: str,
+    answer: Literal["approved", "denied"],
+    words: dict[str, Any],
+    where: dict[str, str | None],
+    *,
+    as_json: bool,
+) -> None:
+    from ledger.adapters.cli.approval_view import place
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.saying import given_where, refusals_in_words
+    from ledger.adapters.cli.screen import Screen
+
+    screen = Screen(as_json=as_json)
+    settings = settings_of(context, **where)
+    with open_for_reading(settings) as opened, refusals_in_words():
+        run, id = place(opened, given)
+        handle = opened.run(run)
+        say = handle.approve if answer == "approved" else handle.deny
+        found = _found(opened, run, id, answer, say(id, **words))
+    if as_json:
+        screen.document(_document(found))
+    else:
+        _show(screen, found, given_where(settings, context, where["url"], where["tenant"]))
+    raise typer.Exit(CODES[found.came])
+
+
+def _found(
+    opened: Ledger, run: str, id: str, answer: Literal["approved", "denied"], said: Stated
+) -> Answered:
+    from ledger.application.consents import consent_of
+    from ledger.application.effect_listing import intended_last
+    from ledger.application.ledger import edge_of
+    from ledger.run.approvals import why_unbound
+    from ledger.run.contract import by_id
+
+    contract, edge = opened.contract(run), edge_of(opened)
+    approval = by_id(contract.approvals, id)
+    if approval is None:
+        return Answered(run, id, answer, said, None, None, None)
+    consent = consent_of(contract, approval, edge.now())
+    unbound = consent.void if answer == "approved" else why_unbound(contract, approval)
+    return Answered(run, id, answer, said, consent, unbound, intended_last(opened, approval.key))
+
+
+def _document(found: Answered) -> dict[str, Any]:
+    from ledger.adapters.cli.approval_view import arguments
+    from ledger.adapters.cli.effect_view import consent_facts
+    from ledger.adapters.cli.log import as_json_object
+
+    told: dict[str, Any] = {
+        "came_to": found.came,
+        "run": found.run,
+        "id": found.id,
+        "answer": found.answer,
+        "position": found.said.position,
+        "repeated": found.said.repeated,
+        "events": [as_json_object(record) for record in found.said.records],
+    }
+    if found.unbound is not None:
+        told["because"] = found.unbound
+    if found.consent is not None:
+        told["approval"] = consent_facts(found.consent)
+    if found.act is not None:
+        told |= {"key": found.act.key, "tool": found.act.tool, "args": arguments(_args(found.act))}
+    return told
+
+
+def _show(screen: Screen, found: Answered, where: list[str]) -> None:
+    from ledger.adapters.cli.effect_view import named
+    from ledger.adapters.cli.visible import one_line
+    from ledger.adapters.cli.words import quoted, when
+
+    act = "an act that was done meanwhile" if found.act is None else named(found.act)
+    what = f"{act} of {quoted(found.run)}"
+    first = None if found.consent is None else found.consent.approval.answered
+    if found.came == "void":
+        screen.entry(f"RECORDED, AND IT BINDS NOTHING: {what}: {one_line(found.unbound or '')}", style="bold")
+    elif found.came == "repeat":
+        before = (
+            "" if first is None else f" by {quoted(first.by)} {when(first.at)}, position {first.position}"
+        )
+        screen.entry(f"Nothing new: {what} was {found.answer} so already{before}", style="bold")
+    else:
+        screen.entry(f"{found.answer.capitalize()}: {what}, position {found.said.position}", style="bold")
+    if found.act is not None:
+        screen.entry(f"arguments {one_line(_args(found.act))}", indent=2, hang=2)
+    for record in found.said.records:
+        by = record.actor.authenticated_by
+        proof = "which nothing proves" if by is None else f"authenticated by {quoted(by)}"
+        screen.entry(f"written by {quoted(record.actor.id)}, {proof}", indent=2, hang=2, style="dim")
+    _hint(screen, found, where)
+
+
+def _args(act: EffectIntended) -> str:
+    return act.args_in_full or act.args
+
+
+def _hint(screen: Screen, found: Answered, where: list[str]) -> None:
+    from ledger.adapters.cli.ways_out import asking_anew
+
+    if found.came == "void" and found.consent is not None:
+        key = found.consent.approval.key
+        screen.note("a person is asked anew when its program calls again, or by:")
+        screen.note(f"  {asking_anew(key, found.run, where)}")
+    elif found.came == "counted" and found.answer == "approved" and found.consent is not None:
+        screen.note("nothing is performed here: its program does it with the next call")

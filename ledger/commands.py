@@ -414,13 +414,13 @@ class NarrowAuthority(Command):
     """What may be spent from now on; None: what is left. Units that are not named are not to be spent."""
     by: Party
     expires_at: Instant | None = None
-    """None: as before."""
+    """When it ends; None: as before."""
     id: Id
     reason: Text
     scopes: tuple[Id, ...] = ()
-    """Empty: as before."""
+    """What may be done: tools, `prefix.*` or `*`; empty: as before."""
     session: Id | None = None
-    """None: as before."""
+    """The session that it is for; None: as before."""
 
 
 class RevokeAuthority(Command):

@@ -103,9 +103,31 @@ Examples:
       --by human:kim --json
 """,
     ),
+    "narrow": Remedy(
+        Saying(
+            "authority.narrow",
+            positional=("id",),
+            names={"scopes": "scope", "as_id": "as"},
+            left_out=("about",),
+        ),
+        """Put a grant that allows less in the place of one.
+
+In one append, so that no act falls between. What is not named stays as it is; of the budget what is left.
+What was passed on of the old one to other runs ends. For people.
+
+\b
+Examples:
+  intent-ledger narrow refund-17 till-friday --as small --budget EUR=20.00 \\
+      --reason "half is done" --by human:kim
+  intent-ledger narrow refund-17 till-friday --as look --scope look.* \\
+      --reason "no more payments" --by human:kim --json
+""",
+    ),
     "revoke": Remedy(
         Saying("authority.revoke", positional=("id",), left_out=("about",)),
         """End a grant before its time.
+
+What was passed on of it to children, and on from there, ends with it.
 
 \b
 Examples:

@@ -232,6 +232,23 @@ def test_a_grant_is_given_renewed_and_revoked(say: Call, good: Path) -> None:
         assert [grant.id for grant in ledger.contract("refund-17").grants] == ["till-noon"]
 
 
+def test_a_narrower_grant_takes_the_place_of_one(say: Call, good: Path) -> None:
+    given = ("--principal", "agent:x", "--scope", "pay", "--scope", "mail.*", "--budget", "EUR=10")
+    assert say("grant", "refund-17", "g", *given, "--granted-by", "human:kim").code == 0
+    less = ("--as", "less", "--scope", "mail.send", "--budget", "EUR=2.50", *WHY, *BY)
+    answer = say("narrow", "refund-17", "g", *less, "--json")
+    assert [event["name"] for event in answer.document["events"]] == [
+        "authority.revoked",
+        "authority.granted",
+    ]
+    assert say("narrow", "refund-17", "g", *less, "--json").document["repeated"] is True
+    with open_ledger(good) as ledger:
+        grant = ledger.contract("refund-17").grants[-1]
+    assert (grant.id, grant.scopes, str((grant.budget or {})["EUR"])) == ("less", ("mail.send",), "2.50")
+    wider = say("narrow", "refund-17", "less", "--as", "more", "--scope", "*", *WHY, *BY, "--json")
+    assert wider.error["code"] == "authority_exceeded"
+
+
 @pytest.mark.parametrize("ends", ["2026-01-31T09:00:00Z", "2020-01-01T00:00:00+02:00"])
 def test_a_grant_that_would_have_ended_before_it_began_is_a_slip(say: Call, good: Path, ends: str) -> None:
     given = ("--principal", "agent:x", "--scope", "pay", "--granted-by", "human:kim", "--expires-at", ends)

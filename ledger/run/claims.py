@@ -16,7 +16,7 @@ from ledger.commands import ClaimEffect
 from ledger.events import EffectRefused, EffectStarted
 from ledger.run.asked import Asked, asked_of, intended, names_of, place_in, positions, refused
 from ledger.run.begun_before import lapse, once_more, repeated, unsettled
-from ledger.run.consent import Waiting, consent_to, may_ask
+from ledger.run.consent import Waiting, consent_to
 from ledger.run.contract import Contract
 from ledger.run.decision import Admitted, Decision, Given, Refusal
 from ledger.run.known import after
@@ -29,10 +29,9 @@ __all__ = ["claim", "names_of", "objections", "sources_of", "to_look_up"]
 
 def to_look_up(contract: Contract, command: ClaimEffect) -> bool:
     """Tell whether a claim is decided on what the store holds of its key and act, from the first try on."""
-    if contract.fork_of is not None or command.undone_by is not None:
-        return True
-    if command.given is not None and may_ask(contract, command):
-        # What only waits claims no attempt, so its append would not find that the name was used before.
+    if contract.fork_of is not None or command.undone_by is not None or command.given is not None:
+        # A name may be that of another act which waits somewhere: that claimed no attempt, so no append of
+        # this one would find it.
         return True
     if not (contract.effects or contract.approvals):
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.commands import ClaimEffect
 from ledger.events import ApprovalRequested, Event
 from ledger.record import Record
 from ledger.run.approvals import (
@@ -18,7 +17,7 @@ from ledger.run.approvals import (
     why_void,
 )
 from ledger.run.asked import Asked, intended, positions, refused
-from ledger.run.contract import Approval, Constraint, Contract
+from ledger.run.contract import Approval, Constraint
 from ledger.run.decision import Refusal
 from ledger.run.effects import find
 from ledger.run.keys import runtime_digest
@@ -35,13 +34,6 @@ class Waiting(NamedTuple):
     """The intention of the act is among them."""
     refusal: Refusal
     """What is told to who would act."""
-
-
-def may_ask(contract: Contract, command: ClaimEffect) -> bool:
-    """Tell whether a person may have to approve an act, whatever its arguments and the time are."""
-    return command.needs_approval or any(
-        one.rule is not None and one.rule.needs_approval for one in contract.constraints
-    )
 
 
 def consent_to(asked: Asked) -> str | Waiting | Refusal | None:

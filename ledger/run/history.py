@@ -50,18 +50,30 @@ def history_of(key: str, records: Iterable[Record]) -> EffectHistory | None:
         if getattr(event, "key", None) != key:
             continue
         if isinstance(event, EffectIntended):
-            if found is not None and event.act != found.act:
-                continue  # two runs gave one name to two acts at one moment: it stands for the first of them
-            if found is None or _may_wait(found):
+            aside.pop(record.run, None)
+            if found is None or (event.act == found.act and _may_wait(found)):
                 found = _intended(found, event, record)
             else:
                 aside[record.run] = record
         elif found is not None and type(event) in _FOLDS:
             before = aside.pop(record.run, None) if isinstance(event, EffectStarted) else None
             if before is not None:
-                found = _intended(found, before.event, before)  # type: ignore[arg-type]
+                found = _begun(found, before)
             found = found.with_fields(_FOLDS[type(event)](found, event, record))
     return found
+
+
+def _begun(known: EffectHistory, record: Record) -> EffectHistory:
+    """Take the intention that was kept aside, since it was begun.
+
+    Two runs may give one name to two acts at one moment, where one of them waits. It stands for the first of
+    them, until the other is begun.
+    """
+    event = record.event
+    assert isinstance(event, EffectIntended)
+    if event.act == known.act:
+        return _intended(known, event, record)
+    return _intended(None, event, record) if known.attempt == 0 else known
 
 
 def _may_wait(known: EffectHistory) -> bool:

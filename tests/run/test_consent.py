@@ -57,6 +57,7 @@ DECLARED = claim(needs_approval=True)
 WAITING = asked()
 APPROVED = approved(WAITING)
 DENIED = denied(WAITING)
+KIN = e.Parent(position=1, relation="child", root="run-1", run="run-1")
 OTHER_GOAL = e.GoalRevised(by=KIM, reason="the customer asked", text="Refund order 17 and say so")
 
 
@@ -401,8 +402,7 @@ def test_asking_without_an_answer_about_what_waits_leaves_it_waiting() -> None:
 def test_a_question_that_is_recorded_late_does_not_hide_what_another_run_did(status: str) -> None:
     """Two runs of a lineage decide at one moment, and what is asked is stored after what was done."""
     asks = asked()
-    kin = e.Parent(position=1, relation="child", root="run-1", run="run-1")
-    child = begun(given(x.opened(parent=kin), run="kid", actor=AGENT))
+    child = begun(given(x.opened(parent=KIN), run="kid", actor=AGENT))
     if status == "unknown":
         child = child.when(not_know()).after
     if status == "succeeded":
@@ -417,8 +417,7 @@ def test_a_child_does_not_hide_what_its_parent_left_in_doubt() -> None:
     """What it asks is no intention of an act that another run of the lineage has begun."""
     command = claim(recovery=Recovery.IDEMPOTENT, dedupes_for=60, lease_seconds=10)
     parent = begun(FREE, command)
-    kin = e.Parent(position=1, relation="child", root="run-1", run="run-1")
-    child = given(x.opened(parent=kin), x.accepted("ask", rule=ASK), run="kid", actor=AGENT)
+    child = given(x.opened(parent=KIN), x.accepted("ask", rule=ASK), run="kid", actor=AGENT)
     child = child.among(parent).later(seconds=20)
     child = sent(child, command).after
     assert [type(one.event) for one in child.records[2:]] == [e.ApprovalRequested]
@@ -434,9 +433,11 @@ GIVEN = given_key("default", "run-1", "g")
 
 def test_a_given_key_that_was_used_is_no_name_for_what_waits() -> None:
     done = begun(FREE, claim(given="g")).when(succeed(key=GIVEN)).after
+    waits = asked(ASKING, claim(given="g"))
     for run, command in (
         (done.also(x.accepted("ask-first", rule=ASK)), claim(given="g", args=OTHER)),
         (done, claim(given="g", args=OTHER, needs_approval=True)),
+        (given(x.opened(parent=KIN), run="kid", actor=AGENT).among(waits), claim(given="g", args=OTHER)),
     ):
         assert rule_of(sent(run, command).decision) == "key_conflict"
 
@@ -452,8 +453,7 @@ def test_an_approval_under_a_given_key_is_for_its_arguments_alone() -> None:
 def test_a_name_that_two_runs_give_to_two_acts_at_one_moment_is_that_of_the_first() -> None:
     """What waits is stored where nobody began anything, so both may be."""
     first = asked(ASKING, claim(given="g"))
-    kin = e.Parent(position=1, relation="child", root="run-1", run="run-1")
-    kid = given(x.opened(parent=kin), x.accepted("ask-first", rule=ASK), run="kid", actor=AGENT).later(
+    kid = given(x.opened(parent=KIN), x.accepted("ask-first", rule=ASK), run="kid", actor=AGENT).later(
         hours=1
     )
     second = asked(kid, claim(given="g", args=OTHER))
@@ -463,6 +463,10 @@ def test_a_name_that_two_runs_give_to_two_acts_at_one_moment_is_that_of_the_firs
     run = approved(first.later(hours=2).among(second), key=GIVEN)
     assert rule_of(run.when(claim(given="g", args=OTHER)).decision) == "key_conflict"
     assert rule_of(run.when(claim(given="g")).decision) is None
+    free = given(x.opened(parent=KIN), run="kid", actor=AGENT)
+    known = history_of(GIVEN, [*first.records, *begun(free, claim(given="g", args=OTHER)).records])
+    assert known is not None
+    assert (known.args, known.status) == (OTHER, "executing")
 
 
 # --- the same act twice ------------------------------------------------------------------------

@@ -63,6 +63,7 @@ def test_everything_that_is_said_of_an_effect_has_its_column(ledger_of: Any) -> 
             "tool": "refund",
             "step": "refund",
             "args": '{"amount":"10.00","order":17}',
+            "args_in_full": '{"amount":"10.00","notify":true,"order":17}',
             "given": "refund of order 17",
             "occurrence": "second parcel",
             "approval": "a-1",

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ledger import Ledger
+from ledger import Actor, Ledger
 from ledger.application.edge import Edge
-from ledger.events import ApprovalAnswered, ApprovalRequested, GoalRevised, RunOpened, RuntimeAdopted
+from ledger.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    EffectFailed,
+    EffectReconciled,
+    EffectSucceeded,
+    EffectUnknown,
+    Event,
+    GoalRevised,
+    RunOpened,
+    RuntimeAdopted,
+)
+from ledger.record import Record
+from ledger.run.contract import Contract
+from ledger.run.state import replay
 from ledger.stores.memory import MemoryStore
+from ledger.values import ErrorSaid
 from projections.asking import ask
 from projections.questions.approvals_approvers import Approvers
 from projections.questions.approvals_void import VoidApprovals
 from tests.projections.conftest import OpenLedger, SetClock
-from tests.projections.questions.asking_desk import KIM, NEW, START, Desk, at, key_of
+from tests.projections.questions.asking_desk import AGENT, GATEWAY, KIM, NEW, RELAY, START, Desk, at, key_of
 from tests.projections.questions.telling import Teller, explained, on_memory, told, unbounded
 from tests.run import examples as x
 
 QUESTION = VoidApprovals()
+MAX, WEB = Actor("human:max"), Actor("service:web")
 WHY = ("position", "approval", "why")
 
 
@@ -203,35 +221,77 @@ def test_they_read_no_whole_table(desk: Desk, monkeypatch: pytest.MonkeyPatch) -
             plans.clear()
 
 
-IDS = st.sampled_from(["a", "b"])
-REQUESTS = st.builds(
-    ApprovalRequested,
-    id=IDS,
-    key=st.sampled_from([x.ONE, x.TWO]),
-    expires_at=st.none() | st.sampled_from([START.replace(minute=minute) for minute in range(12)]),
-)
-ANSWERS = st.builds(
-    ApprovalAnswered, id=IDS, answer=st.sampled_from(["approved", "denied"]), by=st.just("human:kim")
+ASKERS = (AGENT, KIM, RELAY, GATEWAY)
+WRITERS = (AGENT, KIM, RELAY, GATEWAY, MAX, WEB)
+ENDS: dict[str, Callable[[str, int], Event]] = {
+    "succeeded": lambda key, attempt: EffectSucceeded(attempt=attempt, key=key),
+    "failed": lambda key, attempt: EffectFailed(
+        attempt=attempt, key=key, error=ErrorSaid(message="no", type="No")
+    ),
+    "unknown": lambda key, attempt: EffectUnknown(attempt=attempt, because="raised", key=key),
+    "happened": lambda key, attempt: _found(key, attempt, "happened"),
+    "did_not_happen": lambda key, attempt: _found(key, attempt, "did_not_happen"),
+}
+
+
+def _found(key: str, attempt: int, found: Any) -> EffectReconciled:
+    return EffectReconciled(attempt=attempt, evidence="seen", found=found, key=key, method="probe")
+
+
+KEYS, IDS = st.sampled_from([x.ONE, x.TWO]), st.sampled_from(["a", "b"])
+LIMITS = st.none() | st.sampled_from([START.replace(minute=minute) for minute in range(12)])
+SAYINGS = st.one_of(
+    st.tuples(st.sampled_from(ASKERS), st.builds(ApprovalRequested, id=IDS, key=KEYS, expires_at=LIMITS)),
+    st.tuples(
+        st.sampled_from(WRITERS),
+        st.builds(
+            ApprovalAnswered,
+            id=IDS,
+            answer=st.sampled_from(["approved", "denied"]),
+            by=st.sampled_from(["human:kim", "human:max", "agent:desk", "service:web"]),
+        ),
+    ),
+    st.tuples(st.just("begin"), KEYS),
+    st.tuples(st.sampled_from(sorted(ENDS)), KEYS),
 )
 
 
-@given(events=st.lists(st.one_of(REQUESTS, ANSWERS), max_size=12))
-def test_the_answer_that_counts_is_that_of_the_contract(events: list[Any]) -> None:
+ASKS = (AGENT, ApprovalRequested(id="a", key=x.ONE))
+APPROVES = (KIM, ApprovalAnswered(id="a", answer="approved", by="human:kim"))
+
+
+@given(sayings=st.lists(SAYINGS, min_size=2, max_size=14))
+@example(sayings=[ASKS, ("begin", x.ONE), ("succeeded", x.ONE), APPROVES])
+@example(sayings=[("begin", x.ONE), ("unknown", x.ONE), ASKS, ("happened", x.ONE), APPROVES])
+def test_the_answer_that_counts_is_that_of_the_contract(sayings: list[tuple[Any, Any]]) -> None:
     """Each answer counts, or there is a reason why not; one that counts is the one the contract holds."""
     clock = SetClock()
     with closing(MemoryStore()) as store:
         ledger = Ledger(Edge(store, "default", KIM, clock, pause=lambda attempt: None))
         teller = Teller(ledger, clock, KIM)
         teller.say("r", RunOpened(goal="Pay"))
-        for one in events:
-            teller.say("r", one, after=60)
-        void = {row[1] for row in told(ledger, QUESTION) if row[4] != "unanswered"}
+        attempts: Counter[str] = Counter()
+        under_way: set[str] = set()
+        for what, about in sayings:
+            if what == "begin":
+                attempts[about] += 1
+                under_way.add(about)
+                teller.say("r", x.intended(about), x.started(about, attempts[about]), after=60)
+            elif what not in ENDS:
+                teller.say("r", about, by=what, after=60)
+            elif about in under_way:
+                teller.say("r", ENDS[what](about, attempts[about]), after=60)
+                under_way -= {about} if what != "unknown" else set()
+        reasons = told(ledger, QUESTION, "position", "why", "executed_key")
+        void = {place for place, why, executed in reasons if executed is None and why != "unanswered"}
         counting = {row[1] for row in ask(ledger, Approvers(), run="r").rows if row[8]}
-        answers = {place for place, one in enumerate(events, 2) if isinstance(one, ApprovalAnswered)}
+        answers = {one.position for one in ledger.log("r") if isinstance(one.event, ApprovalAnswered)}
         assert void | counting == answers
         assert not void & counting
-        held = set()
-        for place in range(1, len(events) + 2):
-            approvals = ledger.contract("r", at=place).approvals
-            held |= {one.answered.position for one in approvals if one.answered is not None}
+        held: set[int] = set()
+
+        def watch(contract: Contract, record: Record) -> None:
+            held.update(one.answered.position for one in contract.approvals if one.answered is not None)
+
+        replay(ledger.log("r"), None, watch)
         assert held == counting

@@ -77,7 +77,7 @@ Examples:
     ),
     "grant": Remedy(
         Saying("authority.grant", positional=("id",), names={"scopes": "scope"}, left_out=("about",)),
-        """Allow somebody to act: within scopes, a budget and a time.
+        """Allow somebody to act within scopes, budget and time.
 
 From the first grant on each act of the run needs one. A scope is a tool, PREFIX.* or *. For people.
 

@@ -131,7 +131,7 @@ def in_full(tool: Tool, args: str) -> str | None:
 
 
 def _is_nested(args: str) -> bool:
-    """Tell whether an argument is an object or a list: what its type declares may have defaults of its own."""
+    """Tell whether an argument is an object or a list, of which a type may declare defaults of its own."""
     return "{" in args[1:] or "[" in args
 
 

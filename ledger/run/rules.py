@@ -169,6 +169,11 @@ _BAD_ESCAPE = re.compile(r"~(?![01])")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
+def is_pointer(path: str) -> bool:
+    """Tell whether a path names a place at all: no condition on one that does not is ever met."""
+    return not _BAD_ESCAPE.search(path)
+
+
 def _is_met(predicate: Predicate, found: Any) -> bool:
     kind = predicate.operator
     if found is _Place.NONE_SUCH:
@@ -276,6 +281,11 @@ def _decimal(value: Any) -> Decimal | None:
 
 
 _PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+
+
+def reads_as_number(text: str) -> bool:
+    """Tell whether a text may be read as a number, and writes it in a way that compares with nothing."""
+    return _PLAIN.fullmatch(text) is None and _readable(text) is not None
 
 
 def _readable(text: str) -> Decimal | None:

@@ -174,7 +174,10 @@ def in_a_dataclass(order: Order) -> str:
     return "paid"
 
 
-def with_defaults(order: int, currency: str = "EUR", fee: Fee = Fee(amount=Decimal(500))) -> str:
+DEAR = Fee(amount=Decimal(500))
+
+
+def with_defaults(order: int, currency: str = "EUR", fee: Fee = DEAR) -> str:
     return "paid"
 
 
@@ -183,7 +186,7 @@ def on_a_day(order: int, day: date = date(2026, 1, 31)) -> str:
 
 
 PAYMENT: dict[str, Any] = {"to": "kim"}
-DEFAULTS = [
+DEFAULTS: list[tuple[Any, dict[str, Any], dict[str, Any], str | None]] = [
     (in_a_model, PAYMENT, {"fee": {"amount": "10", "currency": "EUR"}}, "payment"),
     (in_a_model, PAYMENT, {"fee": {}}, "payment"),
     (in_a_dataclass, {"number": 17}, {"rush": False}, "order"),

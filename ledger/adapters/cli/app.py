@@ -40,6 +40,7 @@ from ledger.adapters.cli import (
     resume,
     review,
     revisions,
+    rules,
     runs,
     schema,
     settle,
@@ -106,7 +107,9 @@ def command() -> Any:
     app.command(
         "diff", help=diff.HELP, short_help="Show what differs between two runs, or two times of one."
     )(diff.diff)
-    app.command("resume", help=resume.HELP)(resume.resume)
+    app.command("resume", help=resume.HELP, short_help="Ask the gate whether a stopped run may go on.")(
+        resume.resume
+    )
     app.command(
         "refresh", help=refresh.HELP, short_help="Look again at what a run must not rely on any more."
     )(refresh.refresh)
@@ -126,6 +129,7 @@ def command() -> Any:
         "tools", help=tools.HELP, short_help="Say of each tool: may it be done again? how would we know?"
     )(tools.tools)
     sources.add_to(app)
+    rules.add_to(app)
     app.command("obligations", help=obligations.HELP)(obligations.obligations)
     app.command("may", help=may.HELP)(may.may)
     _add_approvals(app)
@@ -136,7 +140,9 @@ def command() -> Any:
         export.export
     )
     app.command("expire", help=expire.HELP, short_help="Drop contents by class and age.")(expire.expire)
-    app.command("replay", help=replay.HELP)(replay.replay)
+    app.command("replay", help=replay.HELP, short_help="Make the calls of recorded chats again.")(
+        replay.replay
+    )
     app.command("verify", help=verify.HELP)(verify.verify)
     app.command("schema", help=schema.HELP)(schema.schema)
     app.command("migrate", help=migrate.HELP)(migrate.migrate)

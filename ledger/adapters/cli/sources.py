@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ledger.application.source_listing import Line, SourceListing
     from ledger.run.sources import SourceState
 
-ABOUT = """Publish and withdraw constraints; see who relies on them.
+ABOUT = """Publish and withdraw constraints; see who uses them.
 
 A source is what a constraint comes from, KIND:NAME: policy:refunds, contract:acme. What it says is published
 a revision at a time; a withdrawal is one event, which every run that relies on it meets at its next act or
@@ -29,9 +29,9 @@ Examples:
 HELP_LIST = """List sources, and how many runs follow them.
 
 ENFORCED counts the items with a rule that a machine holds acts to; the others are words for model and
-reviewer. RUNS counts those that hold a constraint from the source and have not ended. It loads the contract of every
-run. A run that cannot be read is named and not counted; the exit code is then 1, or 3 where it is newer than
-this program. A source in which nothing was published (revision -) is one that a run named.
+reviewer. RUNS counts those that hold a constraint from the source and have not ended. It loads the contract
+of every run. A run that cannot be read is named and not counted; the exit code is then 1, or 3 where it is
+newer than this program. A source in which nothing was published (revision -) is one that a run named.
 
 \b
 Examples:

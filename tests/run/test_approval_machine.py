@@ -195,6 +195,26 @@ class Approvals(RuleBasedStateMachine):
             else:
                 self.sent.append(one)
 
+    @rule(
+        name=st.sampled_from(["run-1", "kid"]),
+        command=CLAIMS,
+        said=st.sampled_from(["approved", "approved", "denied", None]),
+        what=st.sampled_from([None, *sorted(CHANGES)]),
+        wait=SPANS,
+        schema=SCHEMAS,
+    )
+    def ask_and_act(
+        self, name: str, command: c.ClaimEffect, said: Any, what: str | None, wait: float, schema: str | None
+    ) -> None:
+        """Claim, be answered, and claim the same again, with what changes between."""
+        self.claim(name, command, "n", 0)
+        if said is not None and self.runs[name].contract.approvals:
+            id = self.runs[name].contract.approvals[-1].id
+            self.said(name, c.AnswerApproval(answer=said, by=KIM, id=id), KIM)
+        if what is not None:
+            self.change(name, what)
+        self.claim(name, command.with_fields({"tool_schema": schema}), "n", wait)
+
     @rule()
     def store_late(self) -> None:
         """Store what was sent a moment ago, if the store still takes it."""

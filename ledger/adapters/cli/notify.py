@@ -27,10 +27,11 @@ How far was told stands in the ledger's database, for each --name: after a crash
 one name may run; one of them tells. --header NAME=VARIABLE sends a header whose value stands in that
 environment variable: neither the command line nor any record holds it.
 
-With --until-current it ends when all that waits now was told, or what stands first was not taken five times.
+With --until-current it ends when all that waits now was told, or what stands first was not taken --tries
+times.
 
 \b
-Exit codes: 0 ended by --until-current, or following by SIGTERM, 1 some request
+Exit codes: 0 ended by --until-current, or following by SIGTERM, 1 a request
 cannot be read, 3 could not run, or was not taken, 130 ended by Ctrl-C, 143 by
 SIGTERM before --until-current was reached.
 Examples:
@@ -41,7 +42,7 @@ Examples:
 """
 
 
-def notify(
+def notify(  # noqa: PLR0913, PLR0917 - each is an option of the command
     context: typer.Context,
     command: Annotated[
         str | None,
@@ -66,6 +67,10 @@ def notify(
     until_current: Annotated[
         bool, typer.Option("--until-current", help="End when all that waits now was told.")
     ] = False,
+    tries: Annotated[
+        int,
+        typer.Option("--tries", metavar="N", min=1, help="With --until-current: how often one is told."),
+    ] = 5,
     anew: Annotated[bool, typer.Option("--anew", help="Tell once more of all that still waits.")] = False,
     ledger: LedgerOption = None,
     tenant: TenantOption = None,
@@ -86,7 +91,7 @@ def notify(
     where = given_where(settings, context, ledger, tenant)
     stop = Event()
     with open_for_reading(settings) as opened, _closed(receiver):
-        notifier = Notifier(opened, receiver, name=name, where=where)
+        notifier = Notifier(opened, receiver, name=name, where=where, tries=tries)
         if anew:
             notifier.begin_anew()
         with told_to_end(stop, screen), _warnings(screen):

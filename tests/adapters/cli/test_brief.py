@@ -155,6 +155,8 @@ def test_of_a_run_that_is_held_each_reason_is_led_out_of_by_the_lines_of_resume(
 SHORT = {
     "accept": "constraint.accept",
     "acknowledge": "constraint.acknowledge_revision",
+    "deny": "approval.answer",
+    "request-approval": "approval.request",
     "restart": "run.restart",
     **{name: remedy.saying.command for name, remedy in SHORT_NAMES.items()},
 }

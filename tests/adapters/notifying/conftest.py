@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ledger import Actor, Ledger, open_ledger
+from tests.adapters.notifying.hooks import Hook, hooked
 from tests.stores.place import address
 
 AGENT = Actor("agent:shop", session="s-1")
@@ -29,3 +30,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def kept(url: str) -> Iterator[Ledger]:
     with open_ledger(url, actor=AGENT) as opened:
         yield opened
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    with hooked() as found:
+        yield found

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
 
@@ -16,6 +12,7 @@ from ledger import Ledger
 from ledger.adapters.notifying import Notice, Notifier, NotTold, Post, RunCommand
 from ledger.errors import InvalidInput
 from tests.adapters.notifying.desk import Desk, ask, opened
+from tests.adapters.notifying.hooks import Hook
 
 
 @pytest.fixture
@@ -61,43 +58,6 @@ def test_a_command_has_to_be_there(command: str) -> None:
 
 
 # --- servers -----------------------------------------------------------------------------------------
-
-
-class Hook:
-    """A server that answers with what `answers` holds, then 204."""
-
-    def __init__(self) -> None:
-        self.answers: list[int] = []
-        self.got: list[tuple[dict[str, str], Any]] = []
-        hook = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                hook.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
-                code = hook.answers.pop(0) if hook.answers else 204
-                self.send_response(code)
-                if code == 307:
-                    self.send_header("Location", "/elsewhere")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *given: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hook?token=sesame"
-
-
-@pytest.fixture
-def hook() -> Iterator[Hook]:
-    found = Hook()
-    thread = Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield found
-    found.server.shutdown()
-    thread.join()
-    found.server.server_close()
 
 
 def test_a_server_gets_the_same_json_under_the_id_of_the_approval(hook: Hook, notice: Notice) -> None:

@@ -25,7 +25,7 @@ from ledger.commands import (
 )
 from ledger.errors import EFFECT_ERRORS
 from ledger.errors import RULES as REFUSED
-from ledger.events import EVENT_CLASSES
+from ledger.events import EVENT_CLASSES, ApprovalRequested
 from ledger.run.contract import Contract
 from ledger.run.decide import RULES, barred, may_refuse, may_yield
 from ledger.run.decision import Admitted, Refusal
@@ -51,8 +51,14 @@ def named(kinds: list[type[Command]]) -> list[object]:
 def events_of(
     history: History[Contract | None], kind: type[Command], incarnation: int | None = None
 ) -> object:
+    """Return the rule that refuses the example of a command, or what it yields, whatever names it there."""
     decision = history.when(x.example(kind), incarnation=incarnation).decision
-    return decision.events if isinstance(decision, Admitted) else decision.rule
+    if isinstance(decision, Refusal):
+        return decision.rule
+    return tuple(
+        event.with_fields({"id": "of its place"}) if isinstance(event, ApprovalRequested) else event
+        for event in decision.events
+    )
 
 
 def test_there_is_one_example_of_every_command() -> None:

@@ -75,7 +75,7 @@ def test_a_run_is_selected_with_its_records(store: FullStore, written: Ledger) -
         ("run-1", 1),
         ("run-1", 2),
     ]
-    assert [event.topic for event in events] == ["run.opened@1", "goal.revised@1"]
+    assert [event.topic for event in events] == ["run.opened@2", "goal.revised@1"]
     assert [(event.state, event.hash) for event in events] == [(row.record, row.hash) for row in rows]
     assert recorder.select_events("run-3") == []
     assert recorder.select_events(f"$foreign:{FIRST}") == []
@@ -99,14 +99,14 @@ def test_the_global_order_of_a_tenant_holds_runs_and_sources_only(store: FullSto
     recorder = RunRecorder(store, TENANT)
     found = recorder.select_notifications(None, 100)
     assert [(notification.originator_id, notification.topic) for notification in found] == [
-        ("run-1", "run.opened@1"),
+        ("run-1", "run.opened@2"),
         ("$source:policy:refunds", "source.opened@1"),
-        ("$source:policy:refunds", "source.revised@1"),
-        ("run-2", "run.opened@1"),
+        ("$source:policy:refunds", "source.revised@2"),
+        ("run-2", "run.opened@2"),
         ("run-1", "goal.revised@1"),
     ]
     assert recorder.max_notification_id() == found[-1].id
-    assert recorder.select_notifications(found[1].id, 1, topics=["run.opened@1"]) == [found[3]]
+    assert recorder.select_notifications(found[1].id, 1, topics=["run.opened@2"]) == [found[3]]
     assert recorder.select_notifications(found[2].id, 9, stop=found[3].id, inclusive_of_start=False) == [
         found[3]
     ]
@@ -139,7 +139,7 @@ def opened(**fields: Any) -> RecordedEvent:
     """Make what a recorder selects of a run that was opened."""
     envelope = Envelope(TENANT, "run-1", 1, ZERO_HASH, "event-1", NOON, Actor("service:tests"))
     row = encode(RunOpened(goal="Refund order 17"), envelope)
-    return replace(RecordedEvent("run-1", 1, "run.opened@1", row.record, row.hash), **fields)
+    return replace(RecordedEvent("run-1", 1, "run.opened@2", row.record, row.hash), **fields)
 
 
 def test_the_hash_is_verified_before_anything_is_decoded() -> None:
@@ -155,7 +155,7 @@ def test_the_hash_is_verified_before_anything_is_decoded() -> None:
             RunMapper().to_domain_event(altered)
 
 
-@pytest.mark.parametrize("topic", ["os:system", "goal.revised@1", "run.opened@2", "ledger.events:RunOpened"])
+@pytest.mark.parametrize("topic", ["os:system", "goal.revised@1", "run.opened@1", "ledger.events:RunOpened"])
 def test_a_topic_is_the_name_of_the_event_and_nothing_else(topic: str) -> None:
     """Case-155: no topic is a path that is resolved."""
     with pytest.raises(TopicError):
@@ -201,7 +201,7 @@ class Goals(POPOTrackingRecorder):
 class GoalProjection(Projection[Goals]):
     """Keeps the view as runs are opened and their goals revised."""
 
-    topics = ("run.opened@1", "goal.revised@1")
+    topics = ("run.opened@1", "run.opened@2", "goal.revised@1")
 
     def process_event(self, domain_event: RunEvent, tracking: Any) -> None:
         event = domain_event.event

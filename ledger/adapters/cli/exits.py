@@ -12,7 +12,8 @@ class Exit(IntEnum):
     """Done; for `verify`: the record is sound."""
     BAD_NEWS = 1
     """It ran, and the answer is bad: a record that is not what was written, a transcript that was refused,
-    reports about an act that contradict each other, a setting that breaks a promise."""
+    reports about an act that contradict each other, a file of rules with errors, a setting that breaks a
+    promise."""
     CANNOT_TELL = 2
     """`verify`: neither sound nor altered can be shown; `reconcile`, `settle`, `cancel`, `restart`: what
     became of an act is still not known; `refresh`: something is stale still."""

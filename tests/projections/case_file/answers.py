@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.projections.case_file import (
     answers_acts,
+    answers_consent,
     answers_lives,
     answers_permissions,
     answers_rules,
@@ -17,4 +18,5 @@ ANSWERS: tuple[Golden, ...] = (
     *answers_acts.ANSWERS,
     *answers_thoughts.ANSWERS,
     *answers_lives.ANSWERS,
+    *answers_consent.ANSWERS,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.projections.case_file.consent import WAITED
 from tests.projections.case_file.golden import Golden, at
 from tests.projections.case_file.pen import when
 from tests.projections.case_file.permissions import (
@@ -202,14 +203,15 @@ APPROVALS = (
     ),
     Golden(
         "effects",
-        "What was done on Kim's approvals: as asked, otherwise than asked, under other terms, and once "
-        "against Lee's word. The late answer made no approval.",
+        "What was done on Kim's approvals: as asked, otherwise than asked, under other terms, once against "
+        "Lee's word, and as asked once more. The late answer made no approval.",
         "run position key approval status",
         [
             ("run-16", 5, AS_ASKED.key, "a-16", "succeeded"),
             ("run-17", 5, OTHERWISE.key, "a-17", "succeeded"),
             ("run-21", 6, OTHER_TERMS.key, "a-21", "succeeded"),
             ("run-23", 7, TWICE.key, "a-23", "succeeded"),
+            ("run-43", 6, WAITED.key, "a-43", "succeeded"),
         ],
         {"approver": "human:kim"},
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.projections.case_file.consent import UNASKED
 from tests.projections.case_file.desk import LIMIT_50, LIMIT_100
 from tests.projections.case_file.golden import Golden, HashOf, at
 from tests.projections.case_file.pen import when
@@ -277,13 +278,14 @@ BROKEN = (
     Golden(
         "violations",
         "150 EUR against a limit of 100. 99.99 were fine; so were 90 against a limit of 50 that was valid "
-        "until the day before, as it said itself when it was accepted.",
+        "until the day before, as it said itself when it was accepted. In run 46 nobody was asked.",
         _BROKEN,
         [
             (
                 *("run-07", TOO_MUCH.key, 4, "limit-100", 2, _REFUNDS, "2", "human:kim"),
                 *('"150.00"', "recorded"),
             ),
+            ("run-46", UNASKED.key, 4, "ask-100", 2, "policy:payments", "9", "human:max", None, "recorded"),
         ],
     ),
     Golden(
@@ -294,6 +296,7 @@ BROKEN = (
         [
             ("run-07", TOO_MUCH.key, 4, "limit-100", 2, _REFUNDS, "2", "human:kim", '"150.00"', "both"),
             ("run-08", BACKDATED.key, 3, "limit-50", 5, None, None, "human:kim", '"80.00"', "corrected"),
+            ("run-46", UNASKED.key, 4, "ask-100", 2, "policy:payments", "9", "human:max", None, "both"),
         ],
     ),
     Golden(
@@ -324,7 +327,7 @@ BROKEN = (
         "refused-calls",
         "The same by their rule alone, in all runs.",
         "run position",
-        [("run-10", 3), ("run-10", 4)],
+        [("run-10", 3), ("run-10", 4), ("run-45", 3)],
         {"rule": "constraint_violated"},
     ),
 )

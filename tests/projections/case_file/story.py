@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ledger.stores.base import FullStore
-from tests.projections.case_file import acts, lives, permissions, rules, sources, thoughts
+from tests.projections.case_file import acts, consent, lives, permissions, rules, sources, thoughts
 from tests.projections.case_file.pen import Pen, Written
 
-PARTS = (sources, rules, permissions, acts, thoughts, lives)
+PARTS = (sources, rules, permissions, acts, thoughts, lives, consent)
 
 
 def write(store: FullStore) -> Written:

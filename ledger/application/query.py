@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from ledger.events import Parent
+from ledger.run.approvals import never_begun
 from ledger.run.contract import Contract, Review
 from ledger.run.standing import Hold
 from ledger.values import Count, Id, Instant, Labels, Party, RunId, Value, Verdict
@@ -82,9 +83,11 @@ class RunSummary(Value):
     """Why it is suspended: `asked`, or the limit that it reached; None: it is not suspended."""
     thread: Id | None = None
     unsettled: Count
-    """Effects."""
+    """Effects, with those that wait."""
     verdict: Verdict | None = None
     """What holds it."""
+    waiting: Count = 0
+    """Effects of which nothing was sent: a person is to approve them, or has, and nobody called again."""
 
     @classmethod
     def of(cls, contract: Contract) -> RunSummary:
@@ -114,6 +117,7 @@ class RunSummary(Value):
             thread=contract.thread,
             unsettled=len(contract.effects),
             verdict=None if held is None else held.verdict,
+            waiting=sum(map(never_begun, contract.effects)),
         )
 
 

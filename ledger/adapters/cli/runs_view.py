@@ -48,8 +48,10 @@ def entry(screen: Screen, run: RunSummary, now: datetime) -> None:
         parts.append(f"quiet for {quiet}" if quiet[0].isdecimal() else f"last sign of life {quiet}")
     if run.obligations and run.successor is None:
         parts.append(f"{run.obligations:,} owed")
-    if run.unsettled and run.successor is None:
-        parts.append(f"{run.unsettled:,} unsettled")
+    if run.unsettled > run.waiting and run.successor is None:
+        parts.append(f"{run.unsettled - run.waiting:,} unsettled")
+    if run.waiting and run.successor is None:
+        parts.append(f"{run.waiting:,} waiting for a person")
     if run.review is not None:
         parts.append(f"review: {review_words(run)}")
     parts += kin_words(run)
@@ -67,7 +69,8 @@ def table(
     """Write runs as a table: of those that are held, or quiet, since when."""
     kin = (_KIN,) if any(kin_words(run) for run in runs) else ()
     reviewed = (_REVIEW,) if any(run.review is not None for run in runs) else ()
-    columns = [_RUN, *_OF[order], _OWED, _UNSETTLED, *reviewed, *kin, _GOAL]
+    waiting = (_WAITING,) if any(run.waiting for run in runs) else ()
+    columns = [_RUN, *_OF[order], _OWED, _UNSETTLED, *waiting, *reviewed, *kin, _GOAL]
     screen.table(
         [Column(title, right=right) for title, right, _ in columns],
         [[cell(run, now) for _, _, cell in columns] for run in runs],
@@ -92,7 +95,12 @@ _STATUS: tuple[str, bool, Cell] = ("STATUS", False, lambda run, now: status_word
 _EVENTS: tuple[str, bool, Cell] = ("EVENTS", True, lambda run, now: str(run.position))
 _LAST: tuple[str, bool, Cell] = ("LAST EVENT", False, lambda run, now: when(run.at))
 _OWED: tuple[str, bool, Cell] = ("OWED", True, lambda run, now: _open(run.obligations, run))
-_UNSETTLED: tuple[str, bool, Cell] = ("UNSETTLED", True, lambda run, now: _open(run.unsettled, run))
+_UNSETTLED: tuple[str, bool, Cell] = (
+    "UNSETTLED",
+    True,
+    lambda run, now: _open(run.unsettled - run.waiting, run),
+)
+_WAITING: tuple[str, bool, Cell] = ("WAITING", True, lambda run, now: _open(run.waiting, run))
 _REVIEW: tuple[str, bool, Cell] = ("REVIEW", False, lambda run, now: review_words(run) or "-")
 _KIN: tuple[str, bool, Cell] = ("LINEAGE", False, lambda run, now: ", ".join(kin_words(run)) or "-")
 _GOAL: tuple[str, bool, Cell] = ("GOAL", False, lambda run, now: one_line(run.goal, most=120))

@@ -272,3 +272,16 @@ def test_the_log_shows_the_question_and_the_answer(say: Call, made: Waits) -> No
     lines = say("log", "shop").out.splitlines()
     assert sum("  approval.requested  " in line for line in lines) == 3
     assert any("approval.answered  human:kim" in line and "paid before" in line for line in lines)
+
+
+def test_runs_count_what_waits_apart_from_what_nobody_knows(say: Call, made: Waits) -> None:
+    runs = {one["run"]: one for one in say("runs", "--json").document["runs"]}
+    assert (runs["shop"]["unsettled"], runs["shop"]["waiting"]) == (2, 2)
+    table = say("runs").out.splitlines()
+    place = table[0].index("UNSETTLED")
+    assert "WAITING" in table[0]
+    (shop,) = (line for line in table if line.startswith("shop "))
+    assert shop[place:].split()[:2] == ["-", "2"]
+    narrow = at_terminal("runs", "--ledger", made.path, columns=60, watched=False).out
+    assert "2 waiting for a person" in narrow
+    assert "unsettled" not in narrow

@@ -262,13 +262,15 @@ def test_constraints_are_found_by_their_source(ledger: Ledger) -> None:
     first, second = ledger.open_run("first", "goal"), ledger.open_run("second", "goal")
     first.accept("x", "Be kind", source=Source("policy", "a"), asserted_by="human:kim")
     second.accept("mine", "Be quick", source=Source("policy", "a", item="y"), asserted_by="human:kim")
-    second.accept("own", "Be brief", asserted_by="human:lee", valid_from=datetime(2030, 1, 1, tzinfo=UTC))
+    begins = datetime(2030, 1, 1, tzinfo=UTC)
+    second.accept("own", "Be brief", asserted_by="human:lee", rule=LIMIT, valid_from=begins)
     second.close("completed", reason="enough", by="human:kim")
     shown(ledger.store)
-    assert [(one.run, one.id, one.item, one.published) for one in views.constraints(ledger).rows] == [
-        ("first", "x", "x", True),
-        ("second", "mine", "y", True),
-        ("second", "own", None, None),
+    rows = views.constraints(ledger).rows
+    assert [(one.run, one.id, one.item, one.published, one.enforced) for one in rows] == [
+        ("first", "x", "x", True, False),
+        ("second", "mine", "y", True, False),
+        ("second", "own", None, None, True),
     ]
     (quick,) = views.constraints(ledger, source="policy:a", item="y").rows
     assert (quick.run, quick.run_status, quick.revision, quick.source_position) == (

@@ -6,9 +6,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ledger import Actor, Ledger, Step
+from ledger import Actor, Ledger, Source, Step
 from ledger import events as e
-from ledger.errors import AuthorityExceeded, OffPlan, PossibleRepeat
+from ledger.errors import (
+    ApprovalDenied,
+    ApprovalRequired,
+    AuthorityExceeded,
+    ConstraintViolated,
+    ContractChanged,
+    OffPlan,
+    PossibleRepeat,
+)
+from ledger.values import Operator, Predicate, Rule
+from ledger.values.parts import Published
 from projections.questions.refused_calls import RefusedCalls
 from tests.projections.conftest import SetClock
 from tests.projections.questions.rule_book import strays
@@ -84,6 +94,67 @@ def test_they_are_asked_for_by_run_rule_tool_period_and_moment(desk: Ledger) -> 
     assert places(since=minute(2)) == [("run-1", 7), ("run-2", 3)]
     assert places(since=minute(2), before=minute(3)) == [("run-1", 7)]
     assert places(as_of=minute(1)) == [("run-1", 6)]
+
+
+AT_MOST_5 = Predicate(operator=Operator.AT_MOST, path="/order", value="5")
+MODEST = Published(id="modest", text="Be modest", rule=Rule(require=(AT_MOST_5,)))
+POLITE = Published(id="polite", text="Ask first", rule=Rule(needs_approval=True))
+NAMED = ("position", "rule", "refused_by", "constraint", "source", "revision", "asserted_by")
+
+
+@pytest.fixture
+def held(ledger: Ledger, clock: SetClock) -> Ledger:
+    """Refuse by a rule of a source, by a denial, by what a source withdrew, and by one that has no source."""
+    policy = ledger.source("policy:refunds", actor=KIM)
+    policy.publish("7", [MODEST, POLITE])
+    run = ledger.open_run("run-1", "Refund", actor=KIM)  # 1
+    pointer = Source("policy", "refunds", revision="7")
+    for one in (MODEST, POLITE):  # 2, 3
+        run.accept(one.id, one.text, asserted_by="human:lee", rule=one.rule, source=pointer)
+    agent = ledger.run("run-1", actor=AGENT)
+    with pytest.raises(ConstraintViolated):
+        agent.perform("refund", {"order": 9}, done)  # 4
+    with pytest.raises(ApprovalRequired) as asked:
+        agent.perform("refund", {"order": 4}, done)  # 5, 6
+    ledger.deny(asked.value.id, by="human:kim", reason="not today")  # 7
+    with pytest.raises(ApprovalDenied):
+        agent.perform("refund", {"order": 4}, done)  # 8
+    clock.now = minute(5)
+    policy.publish("8", [POLITE], withdraw=["modest"])
+    with pytest.raises(ContractChanged):
+        agent.perform("refund", {"order": 5}, done)  # 9
+    other = ledger.open_run("run-2", "Refund", actor=KIM)  # 1
+    other.accept("own", "No mail", asserted_by="human:kim", rule=Rule(deny=("mail",)))  # 2
+    with pytest.raises(ConstraintViolated):
+        other.perform("mail", {"order": 5}, done)  # 3
+    return ledger
+
+
+def test_what_refused_a_call_is_named_with_its_source_or_who_denied_it(held: Ledger) -> None:
+    assert told(held, QUESTION, *NAMED) == [
+        (8, "approval_denied", 7, None, None, None, None),
+        (4, "constraint_violated", 2, "modest", "policy:refunds", "7", "human:lee"),
+        (3, "constraint_violated", 2, "own", None, None, "human:kim"),
+        (9, "contract_changed", 2, "modest", "policy:refunds", None, None),
+    ]
+    (denied,) = told(held, QUESTION, "approval", "denied_by", "args", rule="approval_denied")
+    (waiting,) = (one.event for one in held.log("run-1") if one.position == 6)
+    assert denied == (waiting.id, "human:kim", '{"order":4}')  # type: ignore[attr-defined]
+    (evidence,) = told(held, QUESTION, "evidence", rule="constraint_violated", run="run-1")
+    assert '"conditions":"/order is at most 5"' in evidence[0]
+
+
+def test_they_are_asked_for_by_the_source_that_refused(held: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = {"source": "policy:refunds"}
+    assert told(held, QUESTION, "position", **source) == [(4,), (9,)]
+    assert told(held, QUESTION, "position", **source, since=minute(5)) == [(9,)]
+    assert told(held, QUESTION, "position", **source, run="run-2") == []
+    assert answered(held, QUESTION, source="policy:mails").notes == (
+        "no refusal by a constraint of the source 'policy:mails' is recorded",
+    )
+    plans = explained(monkeypatch)
+    assert told(held, QUESTION, "position", **source, before=minute(9))
+    assert scans(plans) == []
 
 
 def test_what_a_refusal_leaves_out_is_empty(ledger: Ledger) -> None:

@@ -43,18 +43,23 @@ AMOUNTS = st.sampled_from([50, 150, 150, 250])
 SPANS = st.sampled_from([0, 0, 1, 31, 61, 3600])
 SCHEMAS = st.sampled_from([None, None, "5" * 64])
 CLAIMS = st.builds(
-    lambda amount, **more: claim(args=f'{{"amount":{amount}}}', settle_seconds=0, dedupes_for=100, **more),
+    lambda amount, order, **more: claim(
+        args=f'{{"amount":{amount},"order":{order}}}', settle_seconds=0, dedupes_for=100, **more
+    ),
     amount=AMOUNTS,
+    order=st.integers(1, 3),
     approval_seconds=st.sampled_from([None, None, 60]),
-    given=st.sampled_from([None, None, None, "g"]),
+    given=st.sampled_from([*[None] * 9, "g"]),
     max_attempts=st.sampled_from([1, 3]),
     needs_approval=st.booleans(),
     recovery=st.sampled_from([Recovery.QUERYABLE, Recovery.IDEMPOTENT]),
     repeat_reason=st.sampled_from([None, None, "two are meant"]),
     reserved=st.sampled_from([None, x.EUR_10]),
-    step=st.sampled_from(["a", "b"]),
+    step=st.sampled_from(["a", "a", "a", "b"]),
     tool_schema=SCHEMAS,
 )
+FATES = st.sampled_from(["late", "lost", "succeed", "fail", "fail", "unknown"])
+"""What becomes of a claim: stored late, its worker lost, or what the worker reports."""
 CHANGES: dict[str, Any] = {
     "goal": c.ReviseGoal(by=AGENT, reason="shorter", text="Refund it"),
     "goal back": c.ReviseGoal(by=AGENT, reason="as it was", text="Refund order 17"),
@@ -180,7 +185,7 @@ class Approvals(RuleBasedStateMachine):
         assert bool(may) == (rule is None)
         assert [one.rule for one in may.objections[:1]] == ([] if rule is None else [rule])
 
-    @rule(name=st.sampled_from(["run-1", "kid"]), command=CLAIMS, fate=st.sampled_from("nnnnll"), wait=SPANS)
+    @rule(name=st.sampled_from(["run-1", "kid"]), command=CLAIMS, fate=FATES, wait=SPANS)
     def claim(self, name: str, command: c.ClaimEffect, fate: str, wait: float) -> None:
         """Claim; it is stored now, or on its way. What is never landed is lost."""
         self.wait(wait)
@@ -190,30 +195,34 @@ class Approvals(RuleBasedStateMachine):
             self.keep(name, decision.events, AGENT)
         elif decision.events:
             one = self.sending(name, command, decision)
-            if fate == "n":
-                self.land(one)
-            else:
+            if fate == "late":
                 self.sent.append(one)
+            else:
+                self.land(one)
+                self.report(name, fate)
 
     @rule(
         name=st.sampled_from(["run-1", "kid"]),
         command=CLAIMS,
         said=st.sampled_from(["approved", "approved", "denied", None]),
-        what=st.sampled_from([None, *sorted(CHANGES)]),
+        what=st.sampled_from([*[None] * 8, "schema", *sorted(CHANGES)]),
         wait=SPANS,
-        schema=SCHEMAS,
+        fate=FATES,
     )
     def ask_and_act(
-        self, name: str, command: c.ClaimEffect, said: Any, what: str | None, wait: float, schema: str | None
+        self, name: str, command: c.ClaimEffect, said: Any, what: str | None, wait: float, fate: str
     ) -> None:
         """Claim, be answered, and claim the same again, with what changes between."""
-        self.claim(name, command, "n", 0)
-        if said is not None and self.runs[name].contract.approvals:
-            id = self.runs[name].contract.approvals[-1].id
-            self.said(name, c.AnswerApproval(answer=said, by=KIM, id=id), KIM)
-        if what is not None:
+        self.claim(name, command, "lost", 0)
+        key = key_of(self.runs[name], command)
+        for one in self.runs[name].contract.approvals:
+            if one.key == key and said is not None:
+                self.said(name, c.AnswerApproval(answer=said, by=KIM, id=one.id), KIM)
+        if what == "schema":
+            command = command.with_fields({"tool_schema": "6" * 64})
+        elif what is not None:
             self.change(name, what)
-        self.claim(name, command.with_fields({"tool_schema": schema}), "n", wait)
+        self.claim(name, command, fate, wait)
 
     @rule()
     def store_late(self) -> None:
@@ -237,7 +246,8 @@ class Approvals(RuleBasedStateMachine):
             "fail": c.ReportFailure(attempt=effect.attempt, error=NO, key=effect.key),
             "unknown": c.ReportUnknown(attempt=effect.attempt, because="raised", key=effect.key),
         }
-        self.said(name, reports[what], AGENT)
+        if what in reports:
+            self.said(name, reports[what], AGENT)
 
     @rule(
         name=st.sampled_from(["run-1", "kid"]),
@@ -267,7 +277,7 @@ class Approvals(RuleBasedStateMachine):
     )
     def answer(self, name: str, which: int, said: Any, by: str, writer: Actor | None, twice: bool) -> None:
         """Answer one of the last requests; who does not hear of it says it again."""
-        ids = self.ids[-3:]
+        ids = self.ids[-2:] if which else self.ids
         command = c.AnswerApproval(answer=said, by=by, id=ids[which % len(ids)])
         decision = self.said(name, command, writer or by)
         if writer is FOR_AGENT:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from ledger import commands as c
 from ledger import events as e
 from ledger.gate import KINDS
+from ledger.run.approvals import is_denied, never_begun
+from ledger.run.approvals import is_denied, never_begun
 from ledger.run.constraints import gone_at
 from ledger.run.contract import Contract
 from ledger.run.decision import Admitted
@@ -52,7 +54,10 @@ def test_a_successor_has_all_that_holds_and_is_open_and_the_rest_is_named_with_a
         source = None if item.source is None else run.sources.get(item.source.stream)
         assert source is None or gone_at(item, source) is None
     assert said(after.obligations) == said(before.obligations)
-    assert [effect.key for effect in after.effects] == [effect.key for effect in before.effects]
+    begun_before = [effect.key for effect in before.effects if not never_begun(effect)]
+    assert [effect.key for effect in after.effects] == begun_before
+    asked = {f"approval:{one.id}" for one in before.approvals if not is_denied(one)}
+    assert (after.approvals, {ref for ref in gone if ref.startswith("approval:")}) == ((), asked)
     assert [(one.id, one.principal, one.scopes) for one in after.grants] == [
         (one.id, one.principal, one.scopes) for one in before.grants
     ]

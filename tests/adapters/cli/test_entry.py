@@ -69,6 +69,7 @@ VERBS = (
     "doctor",
     "do",
     "sources",
+    "rules",
     "review",
     "project",
 )

@@ -124,6 +124,22 @@ def test_defaults_that_were_left_out_and_acts_that_were_refused_count(call: Call
     assert document["tried"]["hits"][0]["conditions"] == ["/order is not 17"]
 
 
+def test_a_rule_is_said_on_the_command_line_as_in_a_document(call: Call) -> None:
+    made(())
+    rule = (
+        '{"tools": ["pay"], "when": [{"path": "/amount", "operator": "gt", "value": 100}], "deny": ["wire"]}'
+    )
+    said = ("--id", "c", "--text", "Ask", "--asserted-by", "human:kim")
+    answer = call("do", "constraint.accept", "r", *said, "--rule", rule)
+    assert answer.code == 0, answer
+    with open_ledger("ledger.db") as ledger:
+        (constraint,) = ledger.contract("r").constraints
+    assert constraint.rule is not None
+    assert constraint.rule.when[0].value == "100"
+    wrong = call("do", "constraint.accept", "r", *said, "--rule", '{"tool": ["pay"]}', "--json")
+    assert (wrong.code, wrong.error["data"]["path"]) == (64, "--rule.tool")
+
+
 def test_errors_end_with_1_and_are_told_with_line_and_hint(call: Call, file: Path) -> None:
     file.write_text("limit:\n  text: x\n  rule: {allow: [pay], deny: [pay]}\n")
     answer = call("rules", "check", file)

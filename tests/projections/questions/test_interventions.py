@@ -14,6 +14,7 @@ from ledger.events import (
     EffectDisputed,
     EffectIntended,
     EffectReconciled,
+    EffectStarted,
     EffectSucceeded,
     EffectUnknown,
     ObligationOpened,
@@ -152,6 +153,19 @@ ALL_COLUMNS = (*COLUMNS, "to_run", "to_position")
 
 def test_each_intervention_is_told_with_what_asked_for_it(desk: Ledger) -> None:
     assert told(desk, "interventions", *ALL_COLUMNS) == [*STOPS, *ANSWERS, *ACTS, *RESTARTS]
+
+
+def test_a_repeat_that_waits_for_an_approval_steps_in_once_it_begins(ledger: Ledger, clock: SetClock) -> None:
+    say = Teller(ledger, clock, AGENT).say
+    began = EffectStarted(
+        attempt=1, key=SECOND, lease_until=START + timedelta(hours=1), root="r", worker="w-1"
+    )
+    say("r", RunOpened(goal="Refund"), intended(FIRST), EffectSucceeded(attempt=1, key=FIRST))
+    # What only waits is no act that could be repeated, either.
+    say("r", intended("e" * 64), intended(SECOND, repeat_reason="the first went astray"))
+    assert told(ledger, "interventions", "position") == []
+    say("r", intended(SECOND, approval="a", repeat_reason="the first went astray"), began)
+    assert told(ledger, "interventions", "position", "what", "to_position") == [(5, "overridden", 2)]
 
 
 def test_they_are_told_of_one_run_and_of_a_period(desk: Ledger) -> None:

@@ -70,7 +70,7 @@ class FailedEffect(Value):
     error: ErrorSaid | None = None
     evidence: Finding | None = None
     exhausted: bool
-    """It was refused as often as it may be tried."""
+    """It was tried as often as it may be by itself."""
     key: Sha256
     max_attempts: AtLeastOne
     occurrence: Id | None = None
@@ -124,7 +124,9 @@ def failed(histories: Iterable[EffectHistory]) -> Iterator[FailedEffect]:
     """Name what is known not to have happened."""
     for known in histories:
         if known.status in ("failed", "did_not_happen"):
-            spent = known.status == "failed" and known.attempt >= known.max_attempts
+            # Who declared no number may have it tried again, once found not to have happened.
+            tried = known.attempt >= known.max_attempts
+            spent = tried and (known.status == "failed" or known.max_attempts > 1)
             yield FailedEffect.unchecked(_fields(FailedEffect, known, exhausted=spent, outcome=known.status))
 
 

@@ -8,6 +8,7 @@ from ledger import events as e
 from ledger.commands import ClaimEffect, CloseRun, DischargeObligation
 from ledger.run.contract import Contract
 from ledger.run.decision import Refusal
+from ledger.run.outside import failed
 from ledger.testing import Decided, given
 from ledger.values import Actor, Ending, Recovery
 from tests.run import examples as x
@@ -142,6 +143,19 @@ def test_an_act_that_nobody_knows_of_is_no_failure_however_often_it_was_sent() -
     again = begun(run, command)
     refused = again.when(fail(3))
     assert [event.name for event in refused.decision.events] == ["effect.unknown", "obligation.opened"]
+
+
+def test_who_takes_over_is_told_what_is_used_up_by_the_same_count() -> None:
+    """What was found not to have happened was an attempt, too, and is not begun again."""
+    late = lapsed(begun(tried(OPEN, TWICE), TWICE).when(not_know(2)).after).later(seconds=31)
+    for run, is_used_up in (
+        (tried(OPEN, TWICE), False),
+        (tried(OPEN, TWICE, TWICE), True),
+        (late.when(find("did_not_happen")).after, True),
+    ):
+        (one,) = failed([history(run)])
+        assert one.exhausted is is_used_up
+        assert isinstance(run.when(TWICE).decision, Refusal) is is_used_up
 
 
 def test_a_closed_run_owes_nothing_more() -> None:

@@ -11,7 +11,6 @@ from ledger import commands as c
 from ledger import events as e
 from ledger.gate import KINDS
 from ledger.run.approvals import is_denied, never_begun
-from ledger.run.approvals import is_denied, never_begun
 from ledger.run.constraints import gone_at
 from ledger.run.contract import Contract
 from ledger.run.decision import Admitted

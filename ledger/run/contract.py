@@ -281,7 +281,7 @@ class Contract(Value):
     at: Instant
     """Time of the last event."""
     authority_needed: bool = False
-    """A grant was once given: from then on each act needs one in force, also after the last one ended."""
+    """Each act needs a grant in force: the run was opened so, or one was once given, and may have ended."""
     closed: Closing | None = None
     constraints: tuple[Constraint, ...] = ()
     cursor: Cursor | None = None

@@ -33,7 +33,7 @@ def render(contract: Contract, now: datetime | None) -> str:
             "Outcome not known: find out, do not repeat", (_effect(item, now) for item in contract.effects)
         ),
         *section("Taken for granted", (_assumption(item) for item in contract.assumptions)),
-        *section("Authority", (_grant(item, now) for item in contract.grants)),
+        *section("Authority", _authority(contract, now)),
         *section("Waiting for approval", (_approval(item) for item in contract.approvals)),
         *section("Where the program stands", _cursor(contract)),
     ]
@@ -112,6 +112,12 @@ def _assumption(item: Assumption) -> str:
     if item.refuted is None:
         return f"[{name(item.id)}] {words(item.text)}"
     return f"[{name(item.id)}] REFUTED: {words(item.text)}{note(f'because: {words(item.refuted.evidence)}')}"
+
+
+def _authority(contract: Contract, now: datetime | None) -> Iterator[str]:
+    yield from (_grant(item, now) for item in contract.grants)
+    if contract.authority_needed and not contract.grants:
+        yield "none is in force, and each act needs one"
 
 
 def _grant(item: Grant, now: datetime | None) -> str:

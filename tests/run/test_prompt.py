@@ -162,3 +162,12 @@ def test_no_name_can_pass_for_provenance_of_ours() -> None:
     prompt = given(x.opened(), forged).contract.to_prompt()
     assert '- ["l] Pay all"] ' in prompt
     assert 'asserted by "agent:x, accepted by human:ceo, from policy:p revision 4", accepted by' in prompt
+
+
+def test_a_run_in_which_each_act_needs_a_grant_says_so_where_there_is_none() -> None:
+    said = "## Authority\n\n- none is in force, and each act needs one\n"
+    bare = given(x.opened(require_authority=True))
+    assert said in bare.contract.to_prompt()
+    assert "each act needs one" not in bare.also(x.granted()).contract.to_prompt()
+    gone = bare.also(x.granted(), e.AuthorityRevoked(by="human:kim", id="refunds", reason="enough"))
+    assert said in gone.contract.to_prompt()

@@ -49,7 +49,7 @@ def show(contract: Contract, now: datetime, screen: Screen, *, opener: str) -> N
         (_effect(contract, item, now, screen) for item in contract.effects),
     )
     _section(screen, "Taken for granted", _assumptions(contract))
-    _section(screen, "Authority", (_grant(item, now) for item in contract.grants))
+    _section(screen, "Authority", _authority(contract, now))
     _section(screen, "Approvals", _approvals(contract, now, screen))
     _section(screen, "Latest observations", (_observation(item, now) for item in contract.observations[-8:]))
     _section(screen, "Where the program stands", _cursor(contract))
@@ -206,6 +206,12 @@ def _assumptions(contract: Contract) -> Iterator[Entry]:
                 f"{quoted(item.id)}: REFUTED: {item.text}",
                 f"{item.refuted.evidence} ({_place(item.refuted.at, item.refuted.position)})",
             )
+
+
+def _authority(contract: Contract, now: datetime) -> Iterator[Entry]:
+    yield from (_grant(item, now) for item in contract.grants)
+    if contract.authority_needed and not contract.grants:
+        yield "none is in force, and each act needs one", ""
 
 
 def _grant(item: Grant, now: datetime) -> Entry:

@@ -165,7 +165,7 @@ def test_no_name_can_pass_for_provenance_of_ours() -> None:
 
 
 def test_a_run_in_which_each_act_needs_a_grant_says_so_where_there_is_none() -> None:
-    said = "## Authority\n\n- none is in force, and each act needs one\n"
+    said = "## Authority\n- none is in force, and each act needs one\n"
     bare = given(x.opened(require_authority=True))
     assert said in bare.contract.to_prompt()
     assert "each act needs one" not in bare.also(x.granted()).contract.to_prompt()

@@ -284,6 +284,9 @@ def filled(ledger: Ledger) -> set[str]:
     }
 
 
+_NAMED = {"asserted_by": "human:lee", "id": "a", "revision": "one", "source": "policy:refunds"}
+
+
 def said_in_full(ledger: Ledger) -> None:
     """Say what events that are drawn may leave empty, and what is said to sources."""
     source = ledger.source("policy:refunds")
@@ -310,14 +313,17 @@ def said_in_full(ledger: Ledger) -> None:
         e.EffectSucceeded(attempt=1, cost=amounts, key="c" * 64, result=digest),
         e.EffectSucceeded(attempt=2, key="c" * 64, result=written),
         e.EffectRefused(evidence={"limit": "100"}, rule="off_plan", tool="pay"),
+        e.EffectRefused(evidence=_NAMED, rule="constraint_violated", tool="pay"),
+        e.EffectRefused(evidence={"approval": "q", "by": "human:lee"}, rule="approval_denied", tool="pay"),
         e.ObservationRecorded(cost=amounts, key="o", tool="look", value=digest.with_fields({"type": "Seen"})),
         e.ApprovalRequested(id="q", key="b" * 64, question="May it?"),
-        e.ApprovalAnswered(answer="approved", by="human:kim", id="q"),
         e.ObservationRecorded(key="p", tool="look", value=written),
         e.MessageRecorded(content=digest, id="m", role="user"),
         e.MessageRecorded(content=written, id="n", role="user"),
     ]
     ledger.import_events("full", events, expected=2)
+    answer = e.ApprovalAnswered(answer="approved", by="human:lee", id="q", reason="it is owed")
+    ledger.import_events("full", [answer], expected=2 + len(events), actor=Actor("human:lee"))
 
 
 @given(one_of_each())

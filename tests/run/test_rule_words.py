@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from ledger.run.diff import diff
 from ledger.run.rule_words import NOT_ENFORCED, enforcement_words, is_enforced, rule_words
 from ledger.run.stated_rule import rule_of
+from ledger.testing import given
+from tests.run import examples as x
+from tests.run.briefed import brief_of
 
 ABOVE = {"path": "/amount", "operator": "gt", "value": 100}
 AT_MOST = {"path": "/amount", "operator": "le", "value": 500}
@@ -60,3 +64,18 @@ def test_a_rule_that_asks_for_nothing_is_not_enforced(said: dict[str, Any]) -> N
     assert rule_words(rule) == "it asks for nothing"
     assert not is_enforced(rule)
     assert enforcement_words(rule) == NOT_ENFORCED == enforcement_words(None)
+
+
+def test_prompt_brief_and_diff_say_of_each_constraint_what_is_enforced_of_it() -> None:
+    rule = rule_of({"tools": ["refund"], "when": [ABOVE], "needs_approval": True})
+    history = given(x.opened(), x.accepted("ask", rule=rule), x.accepted("kind", text="Be kind"))
+    brief = brief_of(history)
+    enforced = "; enforced: for refund, where /amount is greater than 100: a person approves it)"
+    for text in (history.contract.to_prompt(), brief.to_markdown()):
+        assert text.count(enforced) == 1
+        assert text.count(f"; {NOT_ENFORCED})") == 1
+    assert [one.enforced for one in brief.constraints] == [True, False]
+    before = given(x.opened(), x.accepted("ask")).contract
+    found: Any = [one for one in diff(before, history.contract) if one.what == "constraint"]
+    assert [one.new["enforced"] for one in found] == [True, False]
+    assert found[0].old["enforced"] is False

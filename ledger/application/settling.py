@@ -31,6 +31,11 @@ class Unsettled(NamedTuple):
     consent: Consent | None = None
     """What a person was asked about it; None: nothing, as far as its run says."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether it was only intended: nothing was sent, and there is nothing to find out."""
+        return self.status == "pending" and self.effect.witnessed
+
 
 class Reconciled(NamedTuple):
     """What asking the outside about one effect came to."""
@@ -72,6 +77,8 @@ def recorded_elsewhere(known: EffectHistory) -> ReconcileEffect | None:
 
 def not_asked(one: Unsettled, tools: Mapping[str, Tool]) -> str | None:
     """Say why nobody can find out about an effect now; None: its tool has a probe, or is idempotent."""
+    if one.waits:
+        return "nothing was sent: it waits for a person, or for its program to call again"
     if one.status == "executing":
         until = "" if one.lease_until is None else f" until {one.lease_until.isoformat()}"
         return f"{one.effect.worker} is executing it and holds its lease{until}"

@@ -109,8 +109,8 @@ def find_out(one: Unsettled, now: datetime) -> str | None:
     known = one.effect
     if known.is_settled:
         return None
-    if one.consent is not None and one.status == "pending":
-        return _AFTER[one.consent.state]
+    if one.waits:
+        return _AFTER["approved" if one.consent is None else one.consent.state]
     if one.status == "executing":
         return f"its worker will tell, and holds its lease{_until(one.lease_until)}"
     if one.status == "disputed":
@@ -140,7 +140,7 @@ _AFTER: dict[str, str] = {
 def standing(one: Unsettled, *, brief: bool) -> str:
     """Say how an effect stands and since when; of one that waits, for whom."""
     consent = one.consent
-    if consent is None or one.status != "pending":
+    if consent is None or not one.waits:
         return f"{one.status} since {when(_since(one))}"
     return consent_words(consent, brief=brief)
 
@@ -264,7 +264,7 @@ def _row(one: Unsettled, now: datetime) -> tuple[str, ...]:
     cells = (
         when(known.intended_at),
         when(_since(one)),
-        _STATES[one.consent.state] if one.consent and one.status == "pending" else one.status,
+        _STATES[one.consent.state] if one.consent and one.waits else one.status,
         quoted(one.run),
         quoted(known.tool),
         known.step and quoted(known.step),
@@ -300,7 +300,7 @@ def _lines(one: Unsettled, now: datetime, *, brief: bool) -> Iterator[str]:
         "" if known.intended_in == one.run else f" of run {quoted(known.intended_in)}"
     )
     if one.consent is not None:
-        if one.status != "pending":
+        if not one.waits:
             yield consent_words(one.consent, brief=brief)
         if one.consent.approval.question is not None:
             yield f"question: {one_line(one.consent.approval.question, most)}"

@@ -150,10 +150,9 @@ def _show(screen: Screen, found: Sequence[Unsettled], now: datetime, unread: Seq
     elif not unread:
         screen.note("no effect matches: nothing is open")
         return
-    if any(one.status == "pending" and one.consent is not None for one in found):
+    if any(one.waits for one in found):
         screen.note("what waits for a person, and how that is answered: intent-ledger approvals")
-    doubtful = ("unknown", "disputed", "pending")
-    if any(one.status in doubtful and (one.status != "pending" or one.consent is None) for one in found):
+    if any(one.status in ("unknown", "disputed", "pending") and not one.waits for one in found):
         screen.note(
             "ask the outside: intent-ledger reconcile --tools MODULE; by hand: intent-ledger settle KEY"
         )

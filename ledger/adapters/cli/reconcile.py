@@ -59,8 +59,8 @@ class Answer(NamedTuple):
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether nobody knows; what a worker is executing, it will tell."""
-        return not self.one.effect.is_settled and self.one.status != "executing"
+        """Whether nobody knows; what a worker is executing, it will tell, and what waits was not sent."""
+        return not self.one.effect.is_settled and self.one.status != "executing" and not self.one.waits
 
 
 def reconcile(
@@ -117,7 +117,7 @@ def _answers(opened: Ledger, run: str | None, unread: list[Unread]) -> Iterator[
         # What the outside said is told from the record, with when it was said.
         because, now = told.because if told.found == "not_asked" else None, lease_now(opened)
         if because is not None:
-            if one.status == "executing":
+            if one.status == "executing" or one.waits:
                 because = find_out(one, now)
             elif told.effect.tool not in known:
                 because = _without_module(one)

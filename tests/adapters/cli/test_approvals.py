@@ -11,7 +11,7 @@ from ledger import open_ledger
 from ledger.events import ApprovalRequested
 from tests.adapters.cli import waits
 from tests.adapters.cli.command import Answer, at_terminal
-from tests.adapters.cli.conftest import Call
+from tests.adapters.cli.conftest import Call, Module
 from tests.adapters.cli.ledgers import AGENT
 from tests.adapters.cli.stops import filled
 from tests.adapters.cli.waits import Waits, pay
@@ -285,3 +285,16 @@ def test_runs_count_what_waits_apart_from_what_nobody_knows(say: Call, made: Wai
     narrow = at_terminal("runs", "--ledger", made.path, columns=60, watched=False).out
     assert "2 waiting for a person" in narrow
     assert "unsettled" not in narrow
+
+
+def test_what_waits_is_neither_asked_about_nor_sent(say: Call, made: Waits, module: Module) -> None:
+    probed = "from ledger import tool\n\n\ndef find(key, args):\n    raise AssertionError('it is asked')\n"
+    probed += "\n\n@tool(recovery='queryable', probe=find)\ndef pay(order: int, amount: str = '10.00'):\n"
+    module("desk_tools", probed + "    raise AssertionError('it is sent')\n")
+    answer = say("reconcile", "--tools", "desk_tools", "--json")
+    assert (answer.code, answer.document["in_doubt"]) == (0, 0)
+    told = [(one["found"], one["because"]) for one in answer.document["answers"]]
+    assert [found for found, _ in told] == ["not_asked"] * 3
+    assert all(because.startswith("nothing was sent") for _, because in told)
+    with open_ledger(made.path) as ledger:
+        assert ledger.contract("shop").position == 10

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from ledger import Reading, Source, open_ledger
+from ledger import Actor, Ledger, Reading, Source, open_ledger
+from ledger.application.edge import Edge
 from ledger.errors import InvalidInput
+from ledger.stores.memory import MemoryStore
 from ledger.values import Operator, Predicate, Published, Rule
+from tests.application.conftest import SetClock, Wrapped
 
 ASKED: dict[str, Any] = {
     "tools": ["refund"],
@@ -70,3 +73,22 @@ def test_what_is_malformed_is_named(said: Any, path: str) -> None:
     with open_ledger(":memory:") as ledger, pytest.raises(InvalidInput) as refused:
         ledger.source("policy:refunds").publish("4", said)
     assert refused.value.path == path
+
+
+def test_a_rule_that_is_published_while_its_words_are_accepted_is_taken(clock: SetClock) -> None:
+    """No acceptance slips in between: the guard fails, and what is decided again is the rule as it stands."""
+    store = Wrapped(MemoryStore())
+    edge = Edge(store, "default", Actor("service:tests"), clock, pause=lambda attempt: None)
+    ledger = Ledger(edge)
+    policy = ledger.source("policy:refunds")
+    policy.publish("4", {"ask": "Ask"})
+    run = ledger.open_run("r", goal="Refund", actor=Actor("agent:refunds"))
+
+    def publish(append: Any) -> None:
+        store.before = lambda append: None
+        policy.publish("5", {"ask": {"text": "Ask", "rule": ASKED}})
+
+    store.before = publish
+    run.accept("ask", "Ask", source=REFUNDS, asserted_by="human:kim")
+    (accepted,) = run.contract.constraints
+    assert (accepted.rule, accepted.published, accepted.source_position) == (RULE, True, 3)

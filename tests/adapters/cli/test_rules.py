@@ -10,6 +10,7 @@ import pytest
 
 from ledger import open_ledger
 from ledger.errors import ConstraintViolated
+from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Call
 
 POLICY = """\
@@ -98,6 +99,14 @@ def test_it_tells_which_calls_would_have_been_refused_or_waited(call: Call, file
     assert title in shown.out
     assert ", pay: refused: allowed only where /amount is at most 500\n" in shown.out
     assert ", pay: asked first: a person approves it\n" in shown.out
+
+
+def test_at_a_terminal_it_is_wrapped_and_says_how_far_it_is(call: Call, file: Path) -> None:
+    made()
+    answer = at_terminal("rules", "check", file, columns=60)
+    assert answer.code == 0
+    assert "trying the rules" in answer.out
+    assert "  enforced: for pay, where /amount is greater than 100: a\n    person approves it\n" in answer.out
 
 
 def test_many_calls_are_shown_in_part(call: Call, file: Path) -> None:

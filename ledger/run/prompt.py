@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from ledger.run.approvals import asked_about, is_denied, never_begun, why_unbound, why_void
 from ledger.run.contract import Approval, Assumption, Constraint, Contract, Effect, Grant, Obligation
 from ledger.run.markdown import amounts, flat, name, names, note, section, words
 from ledger.run.rule_words import enforcement_words
@@ -30,11 +31,16 @@ def render(contract: Contract, now: datetime | None) -> str:
         *section("Owed", (_obligation(item, now) for item in contract.obligations)),
         *section("Done on the outside", _done(contract)),
         *section(
-            "Outcome not known: find out, do not repeat", (_effect(item, now) for item in contract.effects)
+            "Intended, and nothing was sent",
+            (_waiting(contract, item, now) for item in contract.effects if never_begun(item)),
+        ),
+        *section(
+            "Outcome not known: find out, do not repeat",
+            (_effect(item, now) for item in contract.effects if not never_begun(item)),
         ),
         *section("Taken for granted", (_assumption(item) for item in contract.assumptions)),
         *section("Authority", _authority(contract, now)),
-        *section("Waiting for approval", (_approval(item) for item in contract.approvals)),
+        *section("Approvals", (_approval(contract, item, now) for item in contract.approvals)),
         *section("Where the program stands", _cursor(contract)),
     ]
     return "\n".join(lines) + "\n"
@@ -108,6 +114,27 @@ def _effect(item: Effect, now: datetime | None) -> str:
     )
 
 
+def _waiting(contract: Contract, item: Effect, now: datetime | None) -> str:
+    """Write an act that nobody began: whether it waits for a person, or is to be called again."""
+    step = f" in step {name(item.step)}" if item.step else ""
+    approval = asked_about(contract, item.key)
+    if approval is None or _void(contract, approval, now) is not None:
+        stands = "a person is asked when it is called again"
+    elif approval.answered is None:
+        stands = "waits for a person"
+    elif is_denied(approval):
+        stands = f"denied by {name(approval.answered.by)}"
+    else:
+        stands = f"approved by {name(approval.answered.by)}, to be called again as it was"
+    return f"{name(item.tool)}{step}: {stands}, recovery {item.recovery}, key {item.key}"
+
+
+def _void(contract: Contract, item: Approval, now: datetime | None) -> str | None:
+    if is_denied(item) or now is None:
+        return why_unbound(contract, item)
+    return why_void(contract, item, now)
+
+
 def _assumption(item: Assumption) -> str:
     if item.refuted is None:
         return f"[{name(item.id)}] {words(item.text)}"
@@ -129,10 +156,13 @@ def _grant(item: Grant, now: datetime | None) -> str:
     return f"[{name(item.id)}] {name(item.principal)} may {names(item.scopes)}{budget}{until}"
 
 
-def _approval(item: Approval) -> str:
+def _approval(contract: Contract, item: Approval, now: datetime | None) -> str:
     answer = (
         "no answer yet" if item.answered is None else f"{item.answered.answer} by {name(item.answered.by)}"
     )
+    void = _void(contract, item, now)
+    if void is not None:
+        answer += f", and VOID ({words(void)})"
     return f"[{name(item.id)}] {answer}: {words(item.question or item.key)}"
 
 

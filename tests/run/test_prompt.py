@@ -171,3 +171,20 @@ def test_a_run_in_which_each_act_needs_a_grant_says_so_where_there_is_none() -> 
     assert "each act needs one" not in bare.also(x.granted()).contract.to_prompt()
     gone = bare.also(x.granted(), e.AuthorityRevoked(by="human:kim", id="refunds", reason="enough"))
     assert said in gone.contract.to_prompt()
+
+
+def test_an_act_that_waits_is_not_one_of_which_nobody_knows() -> None:
+    asked = given(x.opened(), x.intended(), e.ApprovalRequested(id="ok-1", key=x.ONE, question="Pay?"))
+    approved = asked.by("human:kim").also(e.ApprovalAnswered(id="ok-1", answer="approved", by="human:kim"))
+    void = approved.also(e.GoalRevised(by="human:kim", reason="asked", text="Refund less"))
+    for history, stands in (
+        (asked, "waits for a person"),
+        (approved, "approved by human:kim, to be called again as it was"),
+        (void, "a person is asked when it is called again"),
+    ):
+        text = history.contract.to_prompt()
+        assert f"## Intended, and nothing was sent\n- refund: {stands}, recovery queryable, key " in text
+        assert "Outcome not known" not in text
+    assert "- [ok-1] approved by human:kim, and VOID (the terms changed at position 5): Pay?\n" in (
+        void.contract.to_prompt()
+    )

@@ -9,7 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from ledger import Actor, Ledger, open_ledger
-from ledger.adapters.notifying import GaveUp, Notifier, Tally
+from ledger.adapters.notifying import GaveUp, Notice, Notifier, Tally
 from ledger.errors import InvalidInput
 from projections.errors import ProjectionAhead
 from tests.adapters.notifying.desk import Desk, ask, opened
@@ -125,6 +125,34 @@ def test_what_is_answered_while_its_receiver_is_down_lets_the_next_one_pass(ledg
     desk = Desk(takes)
     assert notifier(ledger, desk).run(until_current=True) == Tally(told=1, passed_over=1, whole=True)
     assert desk.tried == [ids[0], ids[0], ids[1]]
+
+
+class Killed(BaseException):
+    """Stands for the end of a process."""
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("at", range(4))
+def test_wherever_it_is_killed_nobody_is_left_out_and_the_order_is_kept(
+    ledger: Ledger, at: int, taken: bool
+) -> None:
+    run = opened(ledger)
+    ids = [ask(run, order) for order in range(4)]
+    desk = Desk()
+
+    def killed(notice: Notice) -> None:
+        if notice.approval == ids[at]:
+            if taken:
+                desk(notice)
+            raise Killed
+        desk(notice)
+
+    with pytest.raises(Killed):
+        Notifier(ledger, killed).run(until_current=True)
+    assert desk.ids == ids[: at + taken]
+    notifier(ledger, desk).run(until_current=True)
+    assert list(dict.fromkeys(desk.ids)) == ids
+    assert desk.ids == [*ids[: at + taken], *ids[at:]], "what was taken and not noted is told again"
 
 
 def test_it_follows_what_is_asked_meanwhile_and_ends_when_it_is_told(kept: Ledger) -> None:

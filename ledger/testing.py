@@ -243,6 +243,7 @@ class History(Generic[S]):
         earlier: Iterable[Event] = (),
         looked: Looked | None = None,
         secret: str | None = None,
+        authenticated_answers: bool = False,
     ) -> Decided[S]:
         """Decide a command.
 
@@ -253,6 +254,7 @@ class History(Generic[S]):
             earlier: what the command yielded before a guard moved.
             looked: what the store holds of the effect it speaks of; None: what this run holds of it.
             secret: where the arguments of an act hold a secret, and why it is taken for one.
+            authenticated_answers: whether only people who are authenticated are heard.
         """
         state = self.state
         judged, then, sources = None, None, self._named(command)
@@ -275,6 +277,7 @@ class History(Generic[S]):
             earlier=tuple(earlier),
             looked=looked,
             secret=secret,
+            authenticated_answers=authenticated_answers,
             lease_now=self.asking.get("lease_now"),
             judged=judged,
             others={name: one.contract for name, one in self.others.items() if one.state is not None},

@@ -6,7 +6,7 @@ from ledger import commands as c
 from ledger import events as e
 from ledger.run.decision import Refusal
 from ledger.testing import START, given
-from ledger.values import Rule
+from ledger.values import Actor, Rule
 from tests.run import examples as x
 from tests.run.claiming import KEY, OPEN, Run, begun, claim, started, succeed
 
@@ -70,6 +70,18 @@ def test_what_was_approved_begins_and_what_was_denied_does_not() -> None:
     ask = c.RequestApproval(key=approval.key)
     denied.when(ask).then_refused("approval_denied")
     assert denied.by("human:kim").when(ask).after.contract.approvals[0].answered is None
+
+
+def test_where_only_authenticated_people_are_heard_nobody_else_answers() -> None:
+    waiting = OPEN.also(ASK_FOR_ALL).when(claim()).after
+    (approval,) = waiting.contract.approvals
+    said = c.AnswerApproval(answer="approved", by="human:kim", id=approval.id)
+    for who in (Actor("human:kim"), Actor("human:lee", authenticated_by="oidc")):
+        heard = waiting.by(who).when(said, authenticated_answers=True)
+        heard.then_refused("not_authenticated")
+    proven = waiting.by(Actor("human:kim", authenticated_by="oidc"))
+    answered = proven.when(said, authenticated_answers=True).after
+    assert started(answered.by("agent:refunds").when(claim())) is not None
 
 
 def test_nobody_is_asked_about_what_nobody_would_do() -> None:

@@ -109,6 +109,11 @@ def on_limits(contract: Contract, question: Question) -> Iterator[Reason]:
     stopped = contract.suspended
     if stopped is None or stopped.cause not in CAUSES or not acting(question.actor).startswith("agent:"):
         return
-    if any(_said_at(grant) > stopped.position for grant in contract.grants):
+    # A narrower grant in the place of one gives nothing to go on with.
+    if any(
+        _said_at(grant) > stopped.position
+        for grant in contract.grants
+        if grant.carved_from is None or grant.renewed_at is not None
+    ):
         return
     yield reason("limit_reached", stopped.reason, position=stopped.position, since=stopped.at)

@@ -236,7 +236,8 @@ def renew(contract: Contract, command: RenewAuthority, given: Given) -> Decision
             position=old.position,
             evidence={"kind": "grant", "id": command.id},
         )
-    place = old.renewed_at or old.position
+    # What took the place of another grant, or came with the run, says nothing that a confirmation would.
+    place = old.renewed_at or (old.position if old.carved_from is None else 0)
     if not command.add_budget and _lasts_so(old, command) and place > _asked_for_at(contract):
         return stands_at(place)
     return admitted(stated(AuthorityRenewed, command))

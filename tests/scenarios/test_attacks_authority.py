@@ -59,3 +59,27 @@ def test_a_grant_from_before_a_limit_was_reached_lifts_no_limit(ledger: Ledger) 
     assert kinds(ledger) == ["limit_reached"]
     kim.renew("mail", by=KIM.id)
     assert ledger.resume("r", actor=AGENT).verdict is Verdict.CONTINUE
+
+
+def test_a_narrowing_lifts_no_limit_and_its_confirmation_does(ledger: Ledger) -> None:
+    run = ledger.open_run("r", goal="Refund orders", actor=AGENT, limits=Limits(effects=1))
+    kim = ledger.run("r", actor=KIM)
+    kim.grant("pay", principal=AGENT.id, scopes=["*"], granted_by=KIM.id)
+    run.perform("pay", {"order": 1}, lambda order: "paid", step="pay")
+    with pytest.raises(RunIsHeld):
+        run.perform("pay", {"order": 2}, lambda order: "paid", step="pay")
+    kim.narrow("pay", as_="less", scopes=["pay"], reason="pay alone", by=KIM.id)
+    assert kinds(ledger) == ["limit_reached"]
+    kim.renew("less", by=KIM.id)
+    assert ledger.resume("r", actor=AGENT).verdict is Verdict.CONTINUE
+
+
+def test_narrowing_holds_nobody_however_often_it_is_done(ledger: Ledger) -> None:
+    run = ledger.open_run("r", goal="Refund orders", actor=AGENT)
+    kim = ledger.run("r", actor=KIM)
+    kim.grant("g", principal=AGENT.id, scopes=["*"], granted_by=KIM.id)
+    for old, new in (("g", "g2"), ("g2", "g3")):
+        kim.narrow(old, as_=new, scopes=["pay"], reason="pay alone", by=KIM.id)
+        run.move("on")
+    kim.suspend(reason="night", by=KIM.id)
+    assert ledger.resume("r", actor=AGENT).verdict is Verdict.CONTINUE

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from ledger import Actor, Ledger, Retry, Rule, Run, Source
-from ledger.errors import ApprovalRequired, ConstraintViolated, ContractChanged, EffectFailed, NotOpen
+from ledger.errors import (
+    ApprovalRequired,
+    ConstraintViolated,
+    ContractChanged,
+    EffectFailed,
+    NotOpen,
+    OutcomeUnknown,
+)
 from ledger.events import EffectIntended, EffectStarted
 from ledger.gateway.tools import Tool
 from ledger.stores.base import Append
@@ -368,3 +375,51 @@ def test_a_block_whose_act_waits_is_not_entered(wrapped: Wrapped, clock: SetCloc
         assert entered == expected
     assert names(ledger) == [*WAITS, "approval.answered", *ACTS]
     assert outside.calls == 0
+
+
+# --- finding out ---------------------------------------------------------------------------------
+
+
+@in_memory
+def test_what_waits_is_not_asked_about_outside_and_what_was_sent_is_sent_again_without_asking_anybody(
+    wrapped: Wrapped, clock: SetClock
+) -> None:
+    """To find out what became of an act begins nothing, and so it needs no approval that binds."""
+    outside = Outside(ConnectionError("the answer was lost"))
+    tool = paying(outside, recovery="idempotent", dedupes_for=1_000_000, approval_seconds=60)
+    ledger = opened(wrapped, clock, [tool])
+    begin(ledger)
+    id = asks(ledger).id
+    assert [one.found for one in ledger.reconcile()] == ["not_asked"]
+    ledger.approve(id, by=KIM)
+    assert [one.found for one in ledger.reconcile()] == ["not_asked"]
+    assert outside.calls == 0
+    with pytest.raises(OutcomeUnknown):
+        performs(ledger)
+    clock.tick(100_000)
+    assert [one.found for one in ledger.reconcile()] == ["happened"]
+    assert performs(ledger) == {"done": 2}
+    assert outside.calls == 2
+    assert names(ledger).count("approval.requested") == 1
+
+
+@in_memory
+def test_what_nobody_knows_is_not_begun_again_under_an_approval_that_has_lapsed(
+    wrapped: Wrapped, clock: SetClock
+) -> None:
+    """It stays unknown while a person is asked anew, and does not look as if it only waited."""
+    outside = Outside(ConnectionError("the answer was lost"))
+    tool = paying(outside, recovery="idempotent", dedupes_for=1_000_000, approval_seconds=60)
+    ledger = opened(wrapped, clock, [tool])
+    begin(ledger)
+    first = asks(ledger).id
+    ledger.approve(first, by=KIM)
+    with pytest.raises(OutcomeUnknown):
+        performs(ledger)
+    clock.tick(100_000)
+    again = asks(ledger)
+    assert again.id != first
+    assert [effect.status for effect in ledger.contract("r").effects] == ["unknown"]
+    ledger.approve(again.id, by=KIM)
+    assert performs(ledger) == {"done": 2}
+    assert approvals_used(ledger) == [None, first, again.id]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 
 from ledger import Ledger, Run
 from ledger.commands import Carve
-from ledger.errors import AuthorityExceeded, ChainBroken, NotOpen, StoreUnavailable
+from ledger.errors import AuthorityExceeded, ChainBroken, NotOpen, StoreBusy, StoreUnavailable
+from tests.application.faulty import Interrupt
 from tests.effects.hooked import CLAIM
 from tests.scenarios.scene import KIM, PROGRAM, RUN, Scene
+from tests.scenarios.test_races_of_lineage import FAULTS, Family
 
 KID, HEIR, LATE = "refund-17/a", "refund-17/b", "refund-17/c"
 REVOKED = frozenset({"authority.revoked"})
@@ -199,3 +202,27 @@ def test_a_store_that_cannot_be_asked_is_no_child_that_cannot_be_read(
     with pytest.raises(StoreUnavailable):
         run.revoke("till", reason="too much", by=KIM.id)
     assert (in_force(scene, RUN), in_force(scene, KID)) == (["till"], ["till"])
+
+
+# --- the store fails ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", ["the same program", "another program"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_narrowing_is_stored_in_all_runs_or_in_none(fault: str, again: str) -> None:
+    family = Family()
+    first = family.program()
+    first.run(RUN, actor=KIM).grant(
+        "till", principal=PROGRAM.id, scopes=["pay"], granted_by=KIM.id, budget={"EUR": 100}
+    )
+    first.run(RUN).open_child(LATE, "Pay a part", grants=[part(40)])
+    family.store.faults = [fault]
+    with suppress(StoreUnavailable, StoreBusy, Interrupt):
+        narrow(first)
+    stored = family.names(RUN).count("authority.revoked"), family.names(LATE).count("authority.revoked")
+    assert stored in ((0, 0), (1, 1))
+    narrow(first if again == "the same program" else family.program())
+    family.store.land()
+    for run in (RUN, LATE):
+        assert family.names(run).count("authority.revoked") == 1
+    assert [grant.id for grant in family.program().contract(RUN).grants] == ["less"]

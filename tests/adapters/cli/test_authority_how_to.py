@@ -35,3 +35,4 @@ def test_the_commands_of_the_page_do_what_they_say(call: Call, tmp_path: Path) -
             "authority.granted",
             "authority.revoked",
         ]
+    assert "none is in force, and each act needs one" in call("contract", "refund-17", "--ledger", path).out

@@ -24,7 +24,9 @@ HELP_APPROVE = """Say that a person approves an act that waits.
 
 Whoever performs it then calls again, in whatever process: nothing runs here. The answer binds to the
 arguments and to what the act was asked under; where terms, plan or runtime have changed since, that is told,
-and a person has to be asked anew. ID may be the beginning of an id, at least 6 characters, among what waits.
+and a person has to be asked anew. ID may be the beginning of an id, at least 6 characters, among what waits:
+that names the act, and what is asked about it now. The whole id answers that one request only, and not one
+that was asked anew since you looked.
 
 The first answer counts that is in time and not by who asked. What does not count is recorded all the same,
 and the command fails with the reason. --by is who decided; who writes is --actor, else SERVICE:login@host,

@@ -194,6 +194,13 @@ def test_a_person_is_asked_anew_under_what_holds_now(say: Call, made: Waits) -> 
     assert (old.code, old.error["code"]) == (3, "approval_not_found")
 
 
+def test_a_whole_id_does_not_answer_what_was_asked_anew_since(say: Call, made: Waits) -> None:
+    new = say("request-approval", made.waiting[:64], "--question", "Pay more?", "--json").document["id"]
+    old = say("approve", made.waiting, "--by", "human:kim", "--json")
+    assert (old.code, old.error["code"]) == (3, "approval_not_found")
+    assert say("approve", made.waiting[:10], "--by", "human:kim", "--json").document["id"] == new
+
+
 def test_what_binds_still_is_not_asked_twice(say: Call, made: Waits) -> None:
     again = say("request-approval", made.waiting, "--json").document
     assert (again["repeated"], again["id"]) == (True, made.waiting)

@@ -11,6 +11,7 @@ from ledger import open_ledger
 from tests.adapters.cli.acts import MAIL, ORDER, REFUNDS, begin_now, make_acts
 from tests.adapters.cli.command import Answer, run
 from tests.adapters.cli.conftest import Call
+from tests.adapters.cli.waits import make as make_waits
 from tests.servers.cluster import Cluster
 from tests.servers.proxy import Proxy
 from tests.stores.builder import shown
@@ -181,3 +182,16 @@ def test_a_reader_is_answered_from_what_others_keep(call: Call, postgres: Cluste
     assert (behind.code, behind.error["code"]) == (3, "projection_behind")
     as_is = call("ask", "writers", "run=r", "--as-is", "--ledger", reader, "--json").document
     assert [row["last_position"] for row in as_is["rows"]] == [2]
+
+
+def test_what_waits_is_told_shown_and_answered(call: Call, fresh_database: str) -> None:
+    made = make_waits(fresh_database)
+    where = ("--ledger", fresh_database, "--json")
+    assert call("notify", "--command", "true", "--until-current", *where).document["told"] == 1
+    assert [one["id"] for one in call("approvals", *where).document["approvals"]] == [made.waiting]
+    answer = call("approve", made.waiting[:8], "--by", "human:kim", *where)
+    assert (answer.code, answer.document["came_to"]) == (0, "counted")
+    shown = call("approval", made.waiting, "--ledger", fresh_database).out
+    assert shown.startswith("pay of shop: approved by human:kim\n")
+    told = call("notify", "--command", "true", "--until-current", *where).document
+    assert (told["told"], told["passed_over"], told["whole"]) == (0, 0, True)

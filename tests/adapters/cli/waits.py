@@ -59,7 +59,7 @@ def ask(run: Run, order: int, seconds: int | None = None) -> str:
     raise AssertionError("it waits for nobody")
 
 
-def make(path: Path) -> Waits:
+def make(path: Path | str) -> Waits:
     """Make it: run `shop` pays four orders, the last of which was asked under other terms."""
     with open_ledger(path, clock=ticking(), actor=AGENT) as ledger:
         void = _void(ledger)
@@ -75,7 +75,7 @@ def make(path: Path) -> Waits:
         approved, denied, waiting = (ask(run, order) for order in (1, 2, 3))
         ledger.approve(approved, by="human:kim", actor=Actor("human:kim"))
         ledger.deny(denied, by="human:kim", reason="paid before", actor=Actor("human:kim"))
-    return Waits(path, waiting, approved, denied, void)
+    return Waits(Path(path), waiting, approved, denied, void)
 
 
 def _void(ledger: Ledger) -> str:

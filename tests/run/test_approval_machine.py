@@ -26,7 +26,7 @@ from ledger.run.looking import is_wanted, looked_among, wanted
 from ledger.run.permission import permission
 from ledger.run.state import evolve
 from ledger.testing import given
-from ledger.values import Actor, Change, Recovery, Runtime, Step
+from ledger.values import Actor, Recovery, Runtime, Step
 from tests.run import examples as x
 from tests.run.approving import AGENT, KIM, LEE, RUNTIME, rule_of
 from tests.run.claiming import NO, Run, claim, key_of
@@ -218,13 +218,23 @@ class Approvals(RuleBasedStateMachine):
         what=st.sampled_from([*[None] * 5, "schema", *CHANGES]),
         wait=SPANS,
         fate=FATES,
+        anew=st.sampled_from([False, False, False, True]),
     )
     def ask_and_act(
-        self, name: str, command: c.ClaimEffect, said: Any, what: str | None, wait: float, fate: str
+        self,
+        name: str,
+        command: c.ClaimEffect,
+        said: Any,
+        what: str | None,
+        wait: float,
+        fate: str,
+        anew: bool,
     ) -> None:
-        """Claim, be answered, and claim the same again, with what changes between."""
+        """Claim, be answered by whoever it is, and claim the same again, with what changes between."""
         self.claim(name, command, "lost", 0)
         key = key_of(self.runs[name], command)
+        if anew:
+            self.said(name, c.RequestApproval(key=key, question="May we really?"), KIM)
         for one in self.runs[name].contract.approvals:
             if one.key == key and said is not None:
                 self.said(name, c.AnswerApproval(answer=said, by=KIM, id=one.id), KIM)
@@ -327,12 +337,14 @@ class Approvals(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(["run-1", "kid"]), id=st.sampled_from(sorted(RULES)), gone=st.booleans())
     def rule_over(self, name: str, id: str, gone: bool) -> None:
-        command: c.Command = c.AcceptConstraint(
-            asserted_by=KIM, change=Change.RELAXED, id=id, rule=RULES[id], text=id
-        )
-        if gone:
+        """Let a constraint with a rule bind the run, or bind it no more."""
+        command: c.Command = c.AcceptConstraint(asserted_by=KIM, id=id, rule=RULES[id], text=id)
+        if any(one.id == id for one in self.runs[name].contract.constraints):
+            if not gone:
+                return
             command = c.WithdrawConstraint(by=KIM, id=id, reason="no need")
-        self.said(name, command, KIM)
+        decision = self.said(name, command, KIM)
+        assert isinstance(decision, Admitted), decision
 
     @rule(name=st.sampled_from(["run-1", "kid"]))
     def stop_and_go_on(self, name: str) -> None:
@@ -368,6 +380,9 @@ class Approvals(RuleBasedStateMachine):
             if isinstance(decision, Refusal):  # another run did it: what it came to is told here, too
                 word = c.ReconcileEffect(by=KIM, evidence="it is", found="happened", key=key, method="person")
                 self.said(name, word, KIM)
+                for one in self.runs[name].contract.approvals:
+                    if one.key == key:  # where nothing waits any more, a no ends the question
+                        self.said(name, c.AnswerApproval(answer="denied", by=MAX, id=one.id), MAX)
         elif reason.kind in ("effect_executing", "effect_unknown", "effect_disputed"):
             self.wait(3600)
             for effect in contract.effects:

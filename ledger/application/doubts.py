@@ -55,9 +55,13 @@ def _says(event: Event, command: Command) -> bool:
 
 
 def _is_decided(name: str, said: object, stands: object) -> bool:
-    """Whether the ledger decides what stands there: who accepts if nobody is named, and what is evidence."""
-    if name in ("accepted_by", "owed_to", "owner"):
+    """Whether the ledger decides what stands there: what nobody said, what waits, and what is evidence."""
+    if name in ("accepted_by", "expires_at", "owed_to", "owner", "question", "rule"):
         return said is None
+    if name == "max_attempts":
+        return said == 1  # none declared: those that were before
+    if name == "reserved":
+        return stands is None  # nothing is set aside for an act that waits
     return name == "found" and stands == "unknown"
 
 

@@ -157,3 +157,36 @@ def test_an_error_that_is_handed_in_finds_what_its_try_stored(scene: Scene) -> N
     said = AnswerApproval(answer="approved", by=KIM, id=id)
     assert scene.other().run("r").do(said, again=lost.value).position == 4
     assert names(scene.mine).count("approval.answered") == 1
+
+
+@stored_or_not
+def test_a_person_who_is_asked_anew_is_asked_once_though_the_acknowledgement_was_lost(
+    scene: Scene, stored: bool
+) -> None:
+    """What the request leaves out is taken from the one before it, and the same words find it again."""
+    asked = asks(scene.mine)
+    desk = scene.mine.run("r")
+    desk.deny(asked.id, by=KIM)
+    scene.lose(stored=stored)
+    with pytest.raises(StoreUnavailable):
+        desk.request_approval(asked.key)
+    assert desk.request_approval(asked.key).position == 5
+    assert names(scene.mine) == [*WAITS, "approval.answered", "approval.requested"]
+    (anew,) = desk.contract.approvals
+    assert anew.id != asked.id
+
+
+@stored_or_not
+def test_a_request_about_what_costs_something_is_found_again_too(
+    wrapped: Wrapped, clock: SetClock, stored: bool
+) -> None:
+    """Nothing is set aside for an act that waits, and it is the same act all the same."""
+    scene = Scene(wrapped, clock)
+    scene.mine.register(paying(scene.outside, cost={"EUR": "10.00"}))
+    kept = scene.mine.run("r")
+    scene.lose(stored=stored)
+    with pytest.raises(StoreUnavailable):
+        performs(scene.mine)
+    first = asks(scene.mine)
+    assert [one.id for one in kept.contract.approvals] == [first.id]
+    assert names(scene.mine) == WAITS

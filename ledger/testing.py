@@ -244,6 +244,7 @@ class History(Generic[S]):
         looked: Looked | None = None,
         secret: str | None = None,
         authenticated_answers: bool = False,
+        unread: Mapping[str, str] | None = None,
     ) -> Decided[S]:
         """Decide a command.
 
@@ -255,6 +256,8 @@ class History(Generic[S]):
             looked: what the store holds of the effect it speaks of; None: what this run holds of it.
             secret: where the arguments of an act hold a secret, and why it is taken for one.
             authenticated_answers: whether only people who are authenticated are heard.
+            unread: runs that cannot be read, and may have some of a grant that is to end, each with the code
+                of the error.
         """
         state = self.state
         judged, then, sources = None, None, self._named(command)
@@ -282,7 +285,7 @@ class History(Generic[S]):
             judged=judged,
             others={name: one.contract for name, one in self.others.items() if one.state is not None},
             then=then,
-            passed_on=self._passed_on(command),
+            passed_on=self._passed_on(command)._replace(unread=unread or {}),
         )
         return Decided(self, command, self.kind.decide(self.state, command, asked))
 

@@ -50,16 +50,16 @@ def consent_to(asked: Asked) -> str | Waiting | Refusal | None:
     demanding = asking_for_approval(asked)
     if approval is not None and is_denied(approval):
         # Who said no is asked again, also where nothing else wants that now: an agent can revise its goal.
-        return _to_ask(asked, demanding, denied(contract, approval).message)
+        return _to_ask(asked, demanding, f"Before this changed, {denied(contract, approval).message}. ")
     if not demanding and not command.needs_approval:
         return None
     if approval is None:
-        return _to_ask(asked, demanding, None)
+        return _to_ask(asked, demanding)
     void = (
         _unbound(asked, approval) or why_void(contract, approval, latest(asked)) or _overdue(asked, approval)
     )
     if void is not None:
-        return _to_ask(asked, demanding, None, f"approval {approval.id!r} is void: {void}")
+        return _to_ask(asked, demanding, f"It was asked before, and is asked anew: {void}. ")
     if approval.answered is not None:
         return approval.id
     return _required(
@@ -92,15 +92,13 @@ def _is_begun(asked: Asked) -> bool:
     return known is not None and not (known.is_settled or is_only_intended(known))
 
 
-def _to_ask(
-    asked: Asked, demanding: tuple[Constraint, ...], said_no: str | None, void: str | None = None
-) -> Waiting:
+def _to_ask(asked: Asked, demanding: tuple[Constraint, ...], before: str = "") -> Waiting:
     contract, command, key = asked.contract, asked.command, asked.names.key
     # What was begun stays as it is known: an act of which nobody knows must not look as if it waited.
     intends = not _is_begun(asked)
     runtime, seconds = contract.runtime, command.approval_seconds
     id = approval_id(contract.run, key, contract.position + 1 + intends)
-    question = _question(command.tool, demanding, said_no)
+    question = _question(command.tool, demanding, before)
     request = ApprovalRequested(
         expires_at=None if seconds is None else after(latest(asked), seconds),
         id=id,
@@ -116,13 +114,11 @@ def _to_ask(
             asked, approval=None, authority=(), reserved=None, source_positions=positions(asked) or None
         )
         events = (waiting, request)
-    why = question if void is None else f"{void}; {question}"
-    return Waiting(events, intends, _required(asked, None, why))
+    return Waiting(events, intends, _required(asked, None, question))
 
 
-def _question(tool: str, demanding: tuple[Constraint, ...], said_no: str | None) -> str:
-    """Say to a person why they are asked."""
-    before = "" if said_no is None else f"Before this changed, {said_no}. "
+def _question(tool: str, demanding: tuple[Constraint, ...], before: str) -> str:
+    """Say to a person why they are asked; `before` is what became of an earlier request."""
     if not demanding:
         return f"{before}{tool} is only done once a person has approved it"
     said = "; ".join(f"{one.text} (constraint {one.id}, asserted by {one.asserted_by})" for one in demanding)

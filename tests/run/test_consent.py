@@ -248,6 +248,18 @@ def test_what_an_approval_binds_to_makes_it_void_and_the_act_is_asked_about_anew
     begins(approved(decided.after, key=key), command)
 
 
+def test_who_is_asked_anew_is_told_why_the_first_yes_binds_no_more() -> None:
+    changed = (
+        approved(asked()).when(c.ReviseGoal(by=KIM, reason="less", text="Refund half of order 17")).after
+    )
+    position = changed.position
+    question = approval(asked(changed)).question
+    assert question is not None
+    assert question.startswith(
+        f"It was asked before, and is asked anew: the terms changed at position {position}. May refund be done?"
+    )
+
+
 def test_another_schema_of_the_tool_makes_it_void() -> None:
     for old, new in ((None, "5" * 64), ("5" * 64, "6" * 64), ("5" * 64, None)):
         run = approved(asked(ASKING, claim(tool_schema=old)))

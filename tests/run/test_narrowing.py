@@ -44,6 +44,42 @@ def held(run: Run, id: str = "less") -> Grant:
     return grant
 
 
+# --- what cannot be read -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        (revoke(), (e.AuthorityRevoked(by="human:kim", id="refunds", reason="enough"),)),
+        (
+            narrow(),
+            (
+                e.AuthorityRevoked(by="human:kim", id="refunds", reason="less will do"),
+                x.granted(
+                    "less",
+                    budget=eur("100"),
+                    carved_from=e.GrantOrigin(id="refunds", position=2, run="run-1"),
+                    expires_at=START + DAY,
+                    granted_by="human:kim",
+                    scopes=("refund", "mail.*"),
+                ),
+            ),
+        ),
+    ],
+    ids=["revoke", "narrow"],
+)
+def test_a_child_that_cannot_be_read_keeps_no_grant_from_ending_and_is_owed_a_look(
+    command: c.RevokeAuthority | c.NarrowAuthority, first: tuple[e.Event, ...]
+) -> None:
+    text = (
+        "'run-9' could not be read (chain_broken): what was passed on to it of grant 'refunds', or through "
+        "it, may be in force there still. Verify that run, and stop its program"
+    )
+    owed = e.ObligationOpened(by="human:kim", id="not-reached:run-9", owed_to="human:kim", text=text)
+    after = RUN.when(command, unread={"run-9": "chain_broken"}).then(*first, owed)
+    assert [one.id for one in after.contract.obligations] == ["not-reached:run-9"]
+
+
 # --- what takes its place ----------------------------------------------------------------------
 
 

@@ -255,9 +255,8 @@ def test_who_is_asked_anew_is_told_why_the_first_yes_binds_no_more() -> None:
     position = changed.position
     question = approval(asked(changed)).question
     assert question is not None
-    assert question.startswith(
-        f"It was asked before, and is asked anew: the terms changed at position {position}. May refund be done?"
-    )
+    why = f"It was asked before, and is asked anew: the terms changed at position {position}."
+    assert question.startswith(f"{why} May refund be done?")
 
 
 def test_another_schema_of_the_tool_makes_it_void() -> None:

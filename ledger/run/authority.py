@@ -174,7 +174,7 @@ def _lack(item: Grant, actor: Actor, tool: str, cost: Amounts, now: datetime) ->
         return f"does not cover {tool!r}"
     if item.budget is None:
         return None
-    if not cost and not any(left(item, unit) for unit in item.budget):
+    if not any((cost or {}).values()) and not any(left(item, unit) for unit in item.budget):
         return "is used up"
     for unit, amount in (cost or {}).items():
         rest = left(item, unit)

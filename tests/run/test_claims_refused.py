@@ -161,11 +161,11 @@ def test_an_act_in_doubt_does_not_bar_its_own_repetition() -> None:
     assert grant.reserved == x.EUR_10
 
 
-def test_a_grant_that_is_used_up_covers_nothing_whatever_it_is_said_to_cost() -> None:
+@pytest.mark.parametrize("cost", [None, {"EUR": Decimal(0)}, {"tokens": Decimal(0)}, {"tokens": Decimal(1)}])
+def test_a_grant_that_is_used_up_covers_nothing_whatever_it_is_said_to_cost(cost: Any) -> None:
     run = begun(granted(budget=x.EUR_10), claim(reserved=x.EUR_10)).when(succeed(cost=x.EUR_10)).after
-    assert refused_by(run.when(claim(args='{"order":17}', step="next", repeat_reason="r")))[0] == (
-        "authority_exceeded"
-    )
+    again = claim(args='{"order":17}', step="next", repeat_reason="r", reserved=cost)
+    assert refused_by(run.when(again))[0] == "authority_exceeded"
 
 
 # --- sources -----------------------------------------------------------------------------------

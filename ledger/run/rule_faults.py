@@ -5,6 +5,7 @@ What can never be met is found by trying the values that the conditions speak of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -12,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from ledger.canonical import canonical_text, load_text
 from ledger.run.rule_words import condition_words, is_enforced
 from ledger.run.rules import breaches, is_pointer, reads_as_number
-from ledger.values import Predicate, Rule
+from ledger.values import Operator, Predicate, Rule
 
 Severity = Literal["error", "warning"]
 
@@ -96,6 +97,13 @@ def _condition(condition: Predicate) -> Iterator[Fault]:
     if condition.value is None:
         return
     value = load_text(condition.value)
+    if condition.operator in _IN_ORDER and isinstance(value, str) and _is_text_in_order(value):
+        yield Fault(
+            "warning",
+            "compares_as_text",
+            f"{condition_words(condition)}: text is compared by its characters, and a number never meets it",
+            "where numbers are meant give one, without a unit: 100; the unit is an argument of its own",
+        )
     for one in value if isinstance(value, list) else (value,):
         if isinstance(one, str) and reads_as_number(one):
             yield Fault(
@@ -111,6 +119,15 @@ def _condition(condition: Predicate) -> Iterator[Fault]:
                 f"{condition_words(condition)}: null is a value of its own, and no missing argument",
                 "use absent or present where a missing argument is meant",
             )
+
+
+_IN_ORDER = (Operator.LESS, Operator.AT_MOST, Operator.GREATER, Operator.AT_LEAST)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}")
+
+
+def _is_text_in_order(text: str) -> bool:
+    """Tell whether an order by characters is likely not meant: that of dates is."""
+    return not (_is_number(text) or reads_as_number(text) or _DATE.match(text))
 
 
 def _by_path(conditions: Sequence[Predicate]) -> dict[str, list[Predicate]]:

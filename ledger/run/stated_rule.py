@@ -42,7 +42,7 @@ def rule_of(said: Rule | Mapping[str, Any], path: str = "rule") -> Rule:
     try:
         return Rule(**fields)
     except InvalidInput as error:
-        raise invalid(f"{path}.{error.path}", error.reason.replace("valid tuple", "list")) from None
+        raise invalid(f"{path}.{error.path}", _in_words(error.reason)) from None
     except TypeError:
         raise invalid(path, "the names of its fields are texts") from None
 
@@ -52,12 +52,34 @@ def _condition(said: Any, path: str) -> Any:
     if isinstance(said, Predicate) or not isinstance(said, Mapping):
         return said
     fields = dict(said)
+    place = fields.get("path")
+    if isinstance(place, str) and place and not place.startswith("/"):
+        raise invalid(f"{path}.path", f"{place!r:.80} is no JSON Pointer: write {'/' + place!r:.80}")
     if "value" in fields and not (fields["value"] is None and fields.get("operator") in _BARE):
         value = fields["value"]
         fields["value"] = canonical_text(
             list(value) if isinstance(value, tuple) else value, path=f"{path}.value"
         )
     return fields
+
+
+def _in_words(reason: str) -> str:
+    """Say what is wrong with a field to somebody who writes rules, and knows nothing of types."""
+    for said, words in _WORDS.items():
+        reason = reason.replace(said, words)
+    return reason
+
+
+_WORDS = {
+    "Input should be a valid tuple": "give a list, in brackets",
+    "Input should be a valid boolean": "give true or false",
+    "Input should be a valid string": "give a text",
+    "Input should be a valid dictionary or instance of Predicate": "give {path: …, operator: …, value: …}",
+    "Input should be 'eq'": "give one of 'eq'",
+    "String should have at least 1 character": "it is empty",
+    "Field required": "it is missing",
+    "Extra inputs are not permitted": "there is no such field",
+}
 
 
 def plain_rule(rule: Rule) -> dict[str, Any]:

@@ -142,3 +142,11 @@ def test_what_no_call_has_is_told(rule: dict[str, Any], found: list[tuple[str, s
     for fault, (code, hint) in zip(trial.faults("c"), found, strict=True):
         assert (fault.severity, fault.code) == ("warning", code)
         assert hint in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("value", "is_told"), [("100 EUR", True), ("b", True), ("100", False), ("2026-01-31", False)]
+)
+def test_an_order_of_text_where_a_number_is_likely_is_told(value: str, is_told: bool) -> None:
+    found = [one.code for one in faults_of(rule_of({"require": [condition("lt", value)]}))]
+    assert ("compares_as_text" in found) is is_told

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ledger.adapters.settings import Settings
     from ledger.adapters.sources import Proposed
     from ledger.application.ledger import Ledger
+    from ledger.errors import InvalidInput
 
 ABOUT = """Check files of rules before they are published.
 
@@ -45,14 +46,14 @@ before it begins. One without is text for model and reviewer. In YAML a rule sta
 Operators: eq ne lt le gt ge in not_in starts_with present absent. A condition of `require` that cannot be
 compared is not met; a `when` that cannot be told is taken to be met.
 
-First each rule is looked at: what contradicts itself or can never be met is an error; what may be meant
-otherwise a warning. Then it is tried on the calls recorded in the ledger, of all runs or of each --run: which
-would have been refused, and which would have waited for a person. Nothing is written, in the file or in the
-ledger; without a ledger (none is named, and there is no ./ledger.db) only the file is looked at.
+First each rule is looked at: what is malformed, contradicts itself or can never be met is an error; what may
+be meant otherwise a warning. Then it is tried on the calls recorded in the ledger, of all runs or of each
+--run: which would have been refused, and which would have waited for a person. Nothing is written, in the
+file or in the ledger; without a ledger (none is named, and there is no ./ledger.db) only the file is looked at.
 
 \b
 Exit codes: 0 no errors; 1 errors, or a run is altered; 3 could not run, or a
-run is newer than this program; 64 the file is malformed, which names the line.
+run is newer than this program; 64 the file is no YAML or Markdown, or has no rules.
 Examples:
   intent-ledger rules check policy.yaml
   intent-ledger rules check policy.yaml --run refund-17 --json
@@ -91,12 +92,14 @@ def check(
     from ledger.adapters.sources import propose, read_document
     from ledger.run.sources import SourceState
 
-    found = read_document(file)
+    malformed: list[InvalidInput] = []
+    found = read_document(file, malformed)
     proposal = propose(found, SourceState("rules:check"))
     screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant)
     with _opened(settings, screen, named=bool(run)) as opened:
         checked = _checked(proposal.rules, opened, run, screen)
+    checked.malformed = malformed
     if as_json:
         screen.document(document(file, found, checked))
     else:

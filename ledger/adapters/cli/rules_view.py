@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.sources import Document, Proposed
     from ledger.application.listing import Unread
+    from ledger.errors import InvalidInput
     from ledger.run.rule_faults import Fault
     from ledger.run.rule_trial import Hit, Trial
 
@@ -35,11 +36,13 @@ class Checked:
     hits: list[Hit] = field(default_factory=list)
     runs: int = 0
     unread: list[Unread] = field(default_factory=list)
+    malformed: list[InvalidInput] = field(default_factory=list)
+    """What of the file is no rule, and so was neither looked at nor tried."""
 
     @property
     def errors(self) -> int:
         """How many errors there are."""
-        return self._of("error")
+        return self._of("error") + len(self.malformed)
 
     @property
     def warnings(self) -> int:
@@ -63,6 +66,7 @@ def document(file: Path, found: Document, checked: Checked) -> dict[str, Any]:
         "errors": checked.errors,
         "warnings": checked.warnings,
         "rules": [_rule(one, checked) for one in checked.rules],
+        "malformed": [{"line": one.data["line"], "message": one.reason} for one in checked.malformed],
         "left_out": [one._asdict() for one in found.left_out],
         "tried": _tried(checked) if checked.tried else None,
         "unread": [fault(one) for one in checked.unread],
@@ -124,6 +128,8 @@ def show(screen: Screen, file: Path, found: Document, checked: Checked) -> None:
     )
     for one in checked.rules:
         _show_rule(screen, one, checked)
+    for wrong in checked.malformed:
+        screen.entry(f"ERROR: {one_line(wrong.reason)}", hang=2)
     for part in found.left_out:
         screen.note(f"line {part.line}: {part.what}, which is no rule and was left out")
     if checked.tried:

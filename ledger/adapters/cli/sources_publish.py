@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ledger.adapters.sources import Document, Proposal, Proposed
     from ledger.application.ledger import Ledger
     from ledger.application.statements import Stated
+    from ledger.run.rule_faults import Fault
     from ledger.run.sources import SourceState
     from ledger.values import Published
 
@@ -38,7 +39,8 @@ The revision is a digest of the file unless --revision names it; the same file a
 change is shown first. What the file leaves out is withdrawn, and every run that accepted it is stopped by
 that: name those ids with --withdraw, or give --withdraw-omitted. What was withdrawn by name does not come
 back by standing in the file: take it out, or name it with --bring-back. Without these nothing is published,
-and the exit code is 1; likewise with --dry-run, which never publishes.
+and the exit code is 1; likewise with --dry-run, which never publishes. What `rules check` calls an error of
+a rule is told, and published all the same.
 
 \b
 Exit codes: 0 published, or nothing to do; 1 not published, as something is
@@ -246,7 +248,16 @@ def _rule(one: Proposed) -> dict[str, Any]:
         **({} if one.before is None else {"before": published_facts(one.before)}),
         **({} if one.after is None else {"after": published_facts(one.after)}),
         **({} if one.gone is None else {"gone": gone_facts(one.gone)}),
+        **({"faults": [fault._asdict() for fault in faults]} if (faults := _errors(one)) else {}),
     }
+
+
+def _errors(one: Proposed) -> list[Fault]:
+    """List what is wrong with a rule, as `rules check` does; it is published all the same."""
+    from ledger.run.rule_faults import faults_of
+
+    rule = None if one.after is None else one.after.rule
+    return [] if rule is None else [fault for fault in faults_of(rule) if fault.severity == "error"]
 
 
 # --- for people ----------------------------------------------------------------------------------
@@ -260,6 +271,7 @@ def _show(
     state: SourceState,
     confirmed: Confirmed,
 ) -> None:
+    from ledger.adapters.cli.visible import one_line
     from ledger.adapters.cli.words import quoted
 
     changed = [one for one in proposal.rules if one.kind != "unchanged"]
@@ -279,6 +291,11 @@ def _show(
     screen.line(f"{headline}: {name}: {counts}", style="bold")
     for part in document.left_out:
         screen.note(f"line {part.line}: {part.what}, which is no rule and was left out")
+    for one in proposal.rules:
+        for fault in _errors(one):
+            screen.note(f"line {one.line}: {quoted(one.id)}: ERROR: {one_line(fault.message)}")
+    if any(map(_errors, proposal.rules)):
+        screen.note("it does not do what it says: `intent-ledger rules check FILE` tells more")
     _show_missing(screen, confirmed)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ledger.adapters.sources.entries import Entry, LeftOut, at_line, checked
 from ledger.canonical import invalid
+from ledger.errors import InvalidInput
 
 LARGEST_BYTES = 256 * 1024
 """Size of the largest document that is read: a revision is one record, and that holds no more."""
@@ -32,8 +33,10 @@ class Document:
     """`sha256-` and the first 12 digits of the digest of its text, whatever its line ends."""
 
 
-def read_document(path: str | Path) -> Document:
+def read_document(path: str | Path, wrong: list[InvalidInput] | None = None) -> Document:
     """Read a file of rules: Markdown (.md, .markdown, .txt) or YAML (.yaml, .yml).
+
+    With a list as `wrong` each rule that is malformed is put there and left out, instead of raised.
 
     Raises:
         InvalidInput: the file is no such document; the message names the line.
@@ -44,10 +47,12 @@ def read_document(path: str | Path) -> Document:
         raise invalid(str(path), f"give Markdown ({', '.join(MARKDOWN)}) or YAML ({', '.join(YAML)})")
     with path.open("rb") as file:
         content = file.read(LARGEST_BYTES + 1)
-    return parse_document(content, str(path), is_yaml=path.suffix.lower() in YAML)
+    return parse_document(content, str(path), wrong, is_yaml=path.suffix.lower() in YAML)
 
 
-def parse_document(content: bytes, name: str, *, is_yaml: bool = False) -> Document:
+def parse_document(
+    content: bytes, name: str, wrong: list[InvalidInput] | None = None, *, is_yaml: bool = False
+) -> Document:
     """Read the rules out of the content of a file; `name` is how errors call it.
 
     Raises:
@@ -55,12 +60,15 @@ def parse_document(content: bytes, name: str, *, is_yaml: bool = False) -> Docum
     """
     text = _text(content, name)
     if is_yaml:
-        from ledger.adapters.sources.yaml_documents import read_yaml as read
+        from ledger.adapters.sources.yaml_documents import read_yaml
+
+        found = read_yaml(text, name, wrong)
     else:
-        from ledger.adapters.sources.markdown_documents import read_markdown as read
-    found = read(text, name)
+        from ledger.adapters.sources.markdown_documents import read_markdown
+
+        found = read_markdown(text, name)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Document(checked(name, found.entries), found.left_out, f"sha256-{digest[:_DIGITS]}")
+    return Document(checked(name, found.entries, wrong), found.left_out, f"sha256-{digest[:_DIGITS]}")
 
 
 def _text(content: bytes, name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from ledger.adapters.sources.entries import Entry, Found, at_line
+from ledger.adapters.sources.entries import Entry, Found, at_line, noted
 from ledger.errors import InvalidInput
 from ledger.run.stated_rule import rule_of
 from ledger.values import Rule, check_id
@@ -25,8 +25,8 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
-def read_yaml(text: str, name: str) -> Found:
-    """Read the rules out of a YAML text.
+def read_yaml(text: str, name: str, wrong: list[InvalidInput] | None = None) -> Found:
+    """Read the rules out of a YAML text; with `wrong` malformed ones are put there and left out.
 
     Raises:
         InvalidInput: it is no YAML, or not of that form; the message names the line.
@@ -42,7 +42,7 @@ def read_yaml(text: str, name: str) -> Found:
         raise at_line(name, line, f"YAML cannot hold the character U+{int(error.character):04X}") from None
     if root is None:
         return Found(())
-    return Found(tuple(_Reader(name).entries(root)))
+    return Found(tuple(_Reader(name, wrong).entries(root)))
 
 
 def _check(text: str, name: str) -> None:
@@ -66,30 +66,38 @@ def _check(text: str, name: str) -> None:
 class _Reader:
     """Reads the nodes of one document."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, wrong: list[InvalidInput] | None) -> None:
         self._name = name
+        self._noted = wrong
 
     def entries(self, root: yaml.Node) -> Iterator[Entry]:
+        found: list[Entry] = []
         if isinstance(root, yaml.SequenceNode):
             for node in root.value:
-                yield self._listed(node)
+                with noted(self._noted):
+                    found.append(self._listed(node))
         elif isinstance(root, yaml.MappingNode):
-            for id, node in self._members(root).items():
-                yield self._entry(node, id)
+            seen: set[str] = set()
+            for key, node in root.value:
+                with noted(self._noted):
+                    found.append(self._entry(node, self._name_of(key, seen), _line(key)))
         else:
-            raise self._wrong(root, "give a list of rules, or a mapping of ids to rules")
+            with noted(self._noted):
+                raise self._wrong(root, "give a list of rules, or a mapping of ids to rules")
+        return iter(found)
 
     def _listed(self, node: yaml.Node) -> Entry:
         if isinstance(node, yaml.MappingNode):
             members = self._members(node)
             if len(members) == 1 and not members.keys() & set(_FIELDS):
                 ((id, inner),) = members.items()
-                return self._entry(inner, id)
-        return self._entry(node, None)
+                return self._entry(inner, id, _line(node))
+        return self._entry(node, None, _line(node))
 
-    def _entry(self, node: yaml.Node, id: str | None) -> Entry:
+    def _entry(self, node: yaml.Node, id: str | None, line: int) -> Entry:
+        """Read a rule; `line` is where it begins, with its id if that stands in front."""
         if isinstance(node, yaml.ScalarNode):
-            return Entry(_line(node), self._text(node, "a rule's text"), id=self._id(id, node))
+            return Entry(line, self._text(node, "a rule's text"), id=self._id(id, node))
         if not isinstance(node, yaml.MappingNode):
             raise self._wrong(node, "a rule is a text, or {text: …, rule: …}")
         members = self._members(node)
@@ -97,16 +105,14 @@ class _Reader:
         if unknown is not None:
             raise self._wrong(members[unknown], f"{unknown!r} is none of {', '.join(_FIELDS)}")
         if "text" not in members:
-            raise self._wrong(node, "the rule has no text")
+            raise at_line(self._name, line, "the rule has no text")
         if "id" in members:
             if id is not None:
                 raise self._wrong(members["id"], "the rule has its id already: what stands before it")
             id = self._text(members["id"], "an id")
         text = self._text(members["text"], "a rule's text")
         rule = members.get("rule")
-        return Entry(
-            _line(node), text, id=self._id(id, node), rule=None if rule is None else self._rule(rule)
-        )
+        return Entry(line, text, id=self._id(id, node), rule=None if rule is None else self._rule(rule))
 
     def _id(self, id: str | None, node: yaml.Node) -> str | None:
         if id is not None:
@@ -126,13 +132,15 @@ class _Reader:
         return str(node.value).strip()
 
     def _members(self, node: yaml.MappingNode) -> dict[str, yaml.Node]:
-        found: dict[str, yaml.Node] = {}
-        for key, value in node.value:
-            text = self._text(key, "a name")
-            if text in found:
-                raise self._wrong(key, f"{text!r} stands here for the second time")
-            found[text] = value
-        return found
+        seen: set[str] = set()
+        return {self._name_of(key, seen): value for key, value in node.value}
+
+    def _name_of(self, key: yaml.Node, seen: set[str]) -> str:
+        text = self._text(key, "a name")
+        if text in seen:
+            raise self._wrong(key, f"{text!r} stands here for the second time")
+        seen.add(text)
+        return text
 
     def _rule(self, node: yaml.Node) -> Rule | None:
         said = self._plain(node)
@@ -143,7 +151,21 @@ class _Reader:
         try:
             return rule_of(said)
         except InvalidInput as error:
-            raise self._wrong(node, str(error)) from None
+            raise self._wrong(self._place(node, error.path), str(error)) from None
+
+    def _place(self, node: yaml.Node, path: str) -> yaml.Node:
+        """Find what an error speaks of, e.g. `rule.when[0].path`, as far down as it is there."""
+        for name in re.findall(r"[^.\[\]]+", path)[1:]:
+            if isinstance(node, yaml.MappingNode):
+                inner = self._members(node).get(name)
+            elif isinstance(node, yaml.SequenceNode) and name.isdecimal():
+                inner = node.value[int(name)] if int(name) < len(node.value) else None
+            else:
+                inner = None
+            if inner is None:
+                return node
+            node = inner
+        return node
 
     def _plain(self, node: yaml.Node) -> Any:
         """Return what a node says as JSON has it."""

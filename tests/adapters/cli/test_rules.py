@@ -48,9 +48,9 @@ def test_without_a_ledger_only_the_file_is_looked_at(call: Call, file: Path) -> 
     assert answer.code == 0
     assert answer.out.splitlines() == [
         f"{file}: 3 constraints, 2 enforced, 1 not enforced (text for model and reviewer)",
-        "line 2: limit: Never pay more than 500",
+        "line 1: limit: Never pay more than 500",
         "  enforced: for pay: /amount is at most 500",
-        "line 5: ask: Ask a person above 100",
+        "line 4: ask: Ask a person above 100",
         "  enforced: for pay, where /amount is greater than 100: a person approves it",
         "line 7: kind: Be kind",
         "  not enforced: no machine checks it",
@@ -153,26 +153,47 @@ def test_errors_end_with_1_and_are_told_with_line_and_hint(call: Call, file: Pat
     file.write_text("limit:\n  text: x\n  rule: {allow: [pay], deny: [pay]}\n")
     answer = call("rules", "check", file)
     assert answer.code == 1
-    assert "line 2: limit: x\n" in answer.out
+    assert "line 1: limit: x\n" in answer.out
     assert "  ERROR: pay is allowed and denied, and so denied\n    hint: name a tool" in answer.out
     assert answer.out.endswith("1 error, 0 warnings\n")
     (rule,) = call("rules", "check", file, "--json").document["rules"]
-    assert rule["line"] == 2
+    assert rule["line"] == 1
     assert [one["code"] for one in rule["faults"]] == ["allowed_and_denied"]
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("a:\n  text: x\n  rule: {tools: [pay], require: [{path: /a, operator: '>', value: 1}]}\n", 3),
-        ("- {id: a, text: x}\n- {id: a, text: y}\n", 2),
-        ("a:\n  text: x\n  rule: {require: [{path: a, operator: eq, value: 1}]}\n", 3),
-    ],
-)
-def test_a_malformed_file_is_refused_with_its_line(call: Call, file: Path, text: str, line: int) -> None:
+def test_what_is_malformed_is_an_error_of_its_line_beside_the_others(call: Call, file: Path) -> None:
+    file.write_text(
+        """\
+a:
+  text: x
+  rule:
+    tools: [pay]
+    when: [{path: amount, operator: gt, value: 1}]
+b: {rule: {deny: [wire]}}
+c: Be kind
+c: Be kinder
+d:
+  text: y
+  rule: {allow: [pay], deny: [pay]}
+"""
+    )
+    answer = call("rules", "check", file)
+    assert answer.code == 1
+    assert "ERROR: line 5: rule.when[0].path: 'amount' is no JSON Pointer: write '/amount'\n" in answer.out
+    assert "ERROR: line 6: the rule has no text\n" in answer.out
+    assert "ERROR: line 8: 'c' stands here for the second time\n" in answer.out
+    assert answer.out.endswith("4 errors, 0 warnings\n")
+    said = call("rules", "check", file, "--json")
+    assert (said.code, said.document["errors"]) == (1, 4)
+    assert [one["line"] for one in said.document["malformed"]] == [5, 6, 8]
+    assert [one["id"] for one in said.document["rules"]] == ["c", "d"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "a: [", "a: &x b"])
+def test_a_file_of_no_rules_cannot_be_looked_at(call: Call, file: Path, text: str) -> None:
     file.write_text(text)
     answer = call("rules", "check", file, "--json")
-    assert (answer.code, answer.error["data"]["line"]) == (64, line)
+    assert (answer.code, answer.error["code"]) == (64, "invalid_input")
 
 
 def test_markdown_has_no_rules_and_says_so(call: Call) -> None:

@@ -171,6 +171,19 @@ def test_yaml_gives_ids_and_rules(call: Call) -> None:
     assert (source["items"], source["enforced"]) == (2, 1)
 
 
+def test_a_rule_that_does_not_do_what_it_says_is_told_and_published(call: Call) -> None:
+    file = Path.cwd() / "policy.yaml"
+    file.write_text("a: {text: x, rule: {allow: [pay], deny: [pay]}}\nb: Be polite\n")
+    answer = call("sources", "publish", file, "--source", POLICY)
+    assert answer.code == 0
+    assert "line 1: a: ERROR: pay is allowed and denied, and so denied\n" in answer.err
+    again = call("sources", "publish", file, "--source", POLICY, "--json").document
+    assert [[fault["code"] for fault in one.get("faults", ())] for one in again["rules"]] == [
+        ["allowed_and_denied"],
+        [],
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -143,18 +143,24 @@ class Covered(NamedTuple):
 
 
 def covering(
-    grants: Iterable[Grant] | None, actor: Actor, tool: str, cost: Amounts, now: datetime
+    grants: Iterable[Grant] | None,
+    actor: Actor,
+    tool: str,
+    cost: Amounts,
+    now: datetime,
+    revoked: Iterable[Revoked] = (),
 ) -> Covered:
     """Find a grant in force that covers an act of this actor, with what is in flight counted as spent.
 
     Where no grant was ever given (None), none is needed. A scope is the name of a tool, or `prefix.*`, or
     `*`. A grant is for who decides: a service that passes on what an agent decided lends it nothing of its
-    own. One whose budget is used up covers nothing, whatever the act is said to cost.
+    own. One whose budget is used up covers nothing, whatever the act is said to cost. Where none is left for
+    who decides, that which was `revoked` last says why.
     """
     if grants is None:
         return Covered()
     decides = acting(actor)
-    nearest = Covered(reason=f"no grant of this run is for {decides}")
+    nearest = _ended(revoked, decides)
     for item in grants:
         if item.principal != decides:
             continue
@@ -163,6 +169,17 @@ def covering(
             return Covered((item.id,))
         nearest = Covered(reason=f"grant {item.id!r} {lack}", position=item.position)
     return nearest
+
+
+def _ended(revoked: Iterable[Revoked], decides: str) -> Covered:
+    """Say that no grant is for somebody, and how the last one ended where that is known."""
+    none = f"no grant of this run is for {decides}"
+    gone = [one for one in revoked if one.principal == decides]
+    if not gone:
+        return Covered(reason=none)
+    last = gone[-1]
+    reason = f"{none} any more: {last.by} ended {last.id!r} at position {last.position}: {last.reason}"
+    return Covered(reason=reason[:1000], position=last.position)
 
 
 def _lack(item: Grant, actor: Actor, tool: str, cost: Amounts, now: datetime) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ledger.commands import ClaimEffect
 from ledger.events import ApprovalRequested, Event
 from ledger.record import Record
 from ledger.run.approvals import (
@@ -17,12 +18,12 @@ from ledger.run.approvals import (
     why_void,
 )
 from ledger.run.asked import Asked, intended, positions, refused
-from ledger.run.contract import Approval, Constraint
+from ledger.run.contract import Approval, Constraint, Contract
 from ledger.run.decision import Refusal
 from ledger.run.effects import find
 from ledger.run.keys import runtime_digest
 from ledger.run.known import after, is_only_intended
-from ledger.run.permits import asking_for_approval, latest
+from ledger.run.permits import asking_for_approval, demanding_approval, latest
 
 
 class Waiting(NamedTuple):
@@ -62,9 +63,8 @@ def consent_to(asked: Asked) -> str | Waiting | Refusal | None:
         return _to_ask(asked, demanding, f"It was asked before, and is asked anew: {void}. ")
     if approval.answered is not None:
         return approval.id
-    return _required(
-        asked, approval.id, f"{command.tool!r} waits for a person since position {approval.position}"
-    )
+    why = f"{command.tool!r} waits for a person since position {approval.position}"
+    return _required(why, asked.names.key, command, demanding, approval.id, approval.position)
 
 
 def _unbound(asked: Asked, approval: Approval) -> str | None:
@@ -114,7 +114,7 @@ def _to_ask(asked: Asked, demanding: tuple[Constraint, ...], before: str = "") -
             asked, approval=None, authority=(), reserved=None, source_positions=positions(asked) or None
         )
         events = (waiting, request)
-    return Waiting(events, intends, _required(asked, None, question))
+    return Waiting(events, intends, _required(question, key, command, demanding))
 
 
 def _question(tool: str, demanding: tuple[Constraint, ...], before: str) -> str:
@@ -125,22 +125,34 @@ def _question(tool: str, demanding: tuple[Constraint, ...], before: str) -> str:
     return f"{before}May {tool} be done? {said}"[:4000]
 
 
-def _required(asked: Asked, id: str | None, why: str) -> Refusal:
-    """Refuse what waits for an answer; without an id nobody was asked yet."""
-    evidence = {"key": asked.names.key, "tool": asked.command.tool}
+def _required(
+    why: str,
+    key: str,
+    command: ClaimEffect,
+    demanding: tuple[Constraint, ...],
+    id: str | None = None,
+    position: int | None = None,
+) -> Refusal:
+    """Refuse what waits for an answer, told the same each time; without an id nobody was asked yet."""
+    evidence: dict[str, Any] = {
+        "constraints": tuple(one.id for one in demanding),
+        "key": key,
+        "tool": command.tool,
+    }
     if id is not None:
         evidence["id"] = id
-    return Refusal("approval_required", f"a person has to approve it: {why}", None, evidence)
+    return Refusal("approval_required", f"a person has to approve it: {why}", position, evidence)
 
 
-def told(records: Sequence[Record]) -> Refusal | None:
-    """Say what a claim came to that was recorded as waiting for a person; None: it did not come to that."""
+def told(contract: Contract, command: ClaimEffect, records: Sequence[Record]) -> Refusal | None:
+    """Say what a claim came to that was recorded as waiting for a person; None: it did not come to that.
+
+    `contract` is that after the records.
+    """
     for record in records:
         event = record.event
         if isinstance(event, ApprovalRequested):
-            why = f"{event.question}" if event.question else "it was asked for"
-            evidence = {"id": event.id, "key": event.key}
-            return Refusal(
-                "approval_required", f"a person has to approve it: {why}", record.position, evidence
-            )
+            demanding = demanding_approval(contract, command, record.at)
+            why = event.question or "it was asked for"
+            return _required(why, event.key, command, demanding, event.id, record.position)
     return None

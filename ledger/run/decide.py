@@ -221,7 +221,7 @@ def told(contract: Contract, command: c.Command, records: Sequence[Record]) -> R
     that does not count is recorded as given: neither is a refusal that leaves the run as it was.
     """
     if isinstance(command, c.ClaimEffect):
-        return consent.told(records)
+        return consent.told(contract, command, records)
     return approvals.told(contract, records) if isinstance(command, c.AnswerApproval) else None
 
 

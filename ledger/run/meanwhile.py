@@ -7,7 +7,9 @@ from typing import Any
 
 from ledger import events as e
 from ledger.record import Record
+from ledger.run.approvals import answered
 from ledger.run.contract import WINDOW, Contract
+from ledger.run.decision import acting
 from ledger.run.fold import Changes
 from ledger.run.markdown import shortened
 from ledger.run.standing import Alive, Meanwhile
@@ -62,16 +64,27 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
     words = _WORDS.get(kind)
     if words is None or (kind is e.MessageRecorded and event.role == "ledger"):  # type: ignore[attr-defined]
         return {}
+    what = words(event)
+    if isinstance(event, e.ApprovalAnswered) and not answered(contract, event, record):
+        what = f"{what}, which counts for nothing"
     one = Meanwhile.unchecked(
         {
             "at": record.at,
-            "by": getattr(event, "by", None) or record.actor.id,
+            "by": _decided_by(event) or acting(record.actor),
             "name": record.name,
             "position": record.position,
-            "what": shortened(words(event)),
+            "what": shortened(what),
         }
     )
     return {"meanwhile": (*contract.meanwhile[1 - WINDOW :], one)}
+
+
+def _decided_by(event: e.Event) -> str | None:
+    """Name who is said to have decided it, which is not always who wrote it; None: the event does not say."""
+    return next(filter(None, (getattr(event, name, None) for name in _DECIDING)), None)
+
+
+_DECIDING = ("by", "accepted_by", "granted_by")
 
 
 def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:

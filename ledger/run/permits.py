@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
+from ledger.commands import ClaimEffect
 from ledger.run.asked import Asked, refused
 from ledger.run.authority import Covered, covering, spend
 from ledger.run.constraints import fallen_at_source
-from ledger.run.contract import Constraint, Grant
+from ledger.run.contract import Constraint, Contract, Grant
 from ledger.run.decision import Refusal
 from ledger.run.effects import find
 from ledger.run.rules import Breach, asks_approval, breaches, names_tool
@@ -30,7 +31,8 @@ def covered_by(asked: Asked) -> Covered:
         held = find(contract, asked.names.key)
         if held is not None:  # what earlier attempts at this act set aside does not bar it
             grants = spend(grants, held.authority, held.reserved, None, since=held.position)
-    return covering(grants, asked.given.actor, command.tool, command.reserved, latest(asked))
+    now = latest(asked)
+    return covering(grants, asked.given.actor, command.tool, command.reserved, now, contract.revoked)
 
 
 def off_plan(asked: Asked) -> Refusal | None:
@@ -97,11 +99,14 @@ class Violation(NamedTuple):
 
 
 def _ruled(asked: Asked) -> tuple[tuple[Constraint, Rule], ...]:
+    return _with_rules(asked.contract, latest(asked))
+
+
+def _with_rules(contract: Contract, now: datetime) -> tuple[tuple[Constraint, Rule], ...]:
     """List the constraints in force that have a rule, with it. Most have none, and each claim asks."""
-    contract = asked.contract
     if not any(one.rule is not None for one in contract.constraints):
         return ()
-    return tuple((one, one.rule) for one in contract.in_force(latest(asked)) if one.rule is not None)
+    return tuple((one, one.rule) for one in contract.in_force(now) if one.rule is not None)
 
 
 def violations(asked: Asked) -> Iterator[Violation]:
@@ -145,14 +150,22 @@ def _violated(asked: Asked, found: tuple[Violation, ...]) -> Refusal:
 
 def full_args(asked: Asked) -> str:
     """Return the arguments that rules are held against: those that the tool declares by default, too."""
-    command = asked.command
+    return _full_args(asked.command)
+
+
+def _full_args(command: ClaimEffect) -> str:
     return command.args if command.args_in_full is None else command.args_in_full
 
 
 def asking_for_approval(asked: Asked) -> tuple[Constraint, ...]:
     """List the constraints in force by whose rules a person must approve an act."""
-    tool, args = asked.command.tool, full_args(asked)
-    return tuple(one for one, rule in _ruled(asked) if asks_approval(rule, tool, args))
+    return demanding_approval(asked.contract, asked.command, latest(asked))
+
+
+def demanding_approval(contract: Contract, command: ClaimEffect, now: datetime) -> tuple[Constraint, ...]:
+    """List the constraints in force at a time by whose rules a person must approve an act."""
+    tool, args = command.tool, _full_args(command)
+    return tuple(one for one, rule in _with_rules(contract, now) if asks_approval(rule, tool, args))
 
 
 def forbidden_look(asked: Asked) -> Refusal | None:

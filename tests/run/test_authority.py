@@ -218,6 +218,26 @@ def test_an_act_that_is_tried_again_frees_nothing_of_a_grant_that_took_its_grant
     assert refused.rule == "authority_exceeded"
 
 
+def test_who_has_no_grant_left_is_told_how_the_last_one_ended() -> None:
+    agent = Actor("agent:refunds")
+    passed_on = x.granted("parts", scopes=("mail",))
+    ended = e.AuthorityRevoked(by="human:kim", id="parts", reason="enough")
+    other = e.AuthorityRevoked(by="human:kim", id="others", reason="enough")
+    opened = given(x.opened(), passed_on, x.granted("others", principal="agent:mails"), actor=agent)
+    gone = opened.also(ended, other)
+    refused = gone.when(claim(1)).decision
+    assert isinstance(refused, Refusal)
+    assert refused.rule == "authority_exceeded"
+    assert refused.position == gone.position - 1
+    assert refused.message == (
+        f"no grant of this run is for agent:refunds any more: human:kim ended 'parts' at position "
+        f"{gone.position - 1}: enough"
+    )
+    never = opened.by("agent:other").when(claim(1)).decision
+    assert isinstance(never, Refusal)
+    assert (never.message, never.position) == ("no grant of this run is for agent:other", None)
+
+
 def test_sums_are_exact_however_long_and_whatever_the_thread_computes_with() -> None:
     small, large = Decimal("0." + "0" * 37 + "1"), Decimal("9" * 40)
     history = given(x.opened(), BOUND)

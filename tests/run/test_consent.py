@@ -89,7 +89,23 @@ def test_who_asked_is_told_from_what_was_recorded() -> None:
     assert refusal is not None
     assert refusal.rule == "approval_required"
     assert refusal.position == decided.after.position
-    assert refusal.evidence == {"id": approval(WAITING).id, "key": KEY}
+    assert refusal.evidence == {
+        "constraints": ("ask-first",),
+        "id": approval(WAITING).id,
+        "key": KEY,
+        "tool": "refund",
+    }
+
+
+@pytest.mark.parametrize(("run", "command"), [(ASKING, claim()), (FREE, DECLARED)])
+def test_who_asks_again_is_told_the_same(run: Run, command: c.ClaimEffect) -> None:
+    waiting = asked(run, command)
+    first = told(waiting.contract, command, waiting.records[-2:])
+    later = waiting.later(seconds=5).when(command).decision
+    assert first is not None
+    assert isinstance(later, Refusal)
+    assert (later.rule, later.position, later.evidence) == (first.rule, first.position, first.evidence)
+    assert first.evidence["constraints"] == (() if run is FREE else ("ask-first",))
 
 
 def test_asked_again_it_waits_under_the_same_request_and_nothing_is_appended() -> None:
@@ -176,7 +192,8 @@ def test_an_act_that_is_new_must_be_fresh_where_it_is_appended_as_waiting() -> N
     decision = sent(ASKING, claim()).decision
     assert isinstance(decision, Admitted)
     (act,) = decision.fresh
-    assert act == act_digest(WAITING.records[-2].event.act)  # type: ignore[attr-defined]
+    assert (act.intentions, act.looked) == (0, False)
+    assert act.digest == act_digest(WAITING.records[-2].event.act)  # type: ignore[attr-defined]
 
 
 # --- acting under an approval ------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ledger.run.seams import seam
 from ledger.testing import START, History, given
 from ledger.values import Actor, Step
 from tests.run import examples as x
+from tests.run.approving import approval, asked
 
 Run = History[Contract | None]
 
@@ -112,6 +113,28 @@ def test_what_the_program_says_itself_it_knows_while_it_runs() -> None:
     assert told(LATER.also(decided)) == ["grant refunds was revoked: enough"]
     other = LATER.by(Actor("agent:refunds", session="s-2")).also(x.observed())
     assert told(other) == ["count was asked: stock"]
+
+
+def test_an_answer_that_counts_for_nothing_is_not_told_as_one_that_does() -> None:
+    waiting = asked()
+    id = approval(waiting).id
+    by_agent = e.ApprovalAnswered(answer="approved", by="agent:refunds", id=id)
+    denied = e.ApprovalAnswered(answer="denied", by="human:kim", id=id)
+    approved = e.ApprovalAnswered(answer="approved", by="human:lee", id=id)
+    unknown = e.ApprovalAnswered(answer="approved", by="human:kim", id="nothing")
+    assert told(waiting.by(KIM).also(by_agent, denied, approved, unknown)) == [
+        f"approval {id} was approved, which counts for nothing",
+        f"approval {id} was denied",
+        f"approval {id} was approved, which counts for nothing",
+        "approval nothing was approved, which counts for nothing",
+    ]
+
+
+def test_news_names_who_decided_and_not_the_service_that_wrote_it() -> None:
+    service = Actor("service:desk", on_behalf_of=("human:lee",))
+    accepted = x.accepted(accepted_by="human:kim")
+    said = STOPPED.by(service).also(accepted, x.granted(), x.observed())
+    assert [one.by for one in said.contract.meanwhile] == ["human:kim", "human:kim", "human:lee"]
 
 
 def test_all_that_is_said_while_the_run_is_stopped_is_news_whoever_says_it() -> None:

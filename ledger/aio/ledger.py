@@ -247,15 +247,19 @@ class AsyncLedger(AsyncLives, Registered):
         self, id: str, *, by: str, reason: str | None = None, actor: Actor | None = None
     ) -> Stated:
         """Report that a person approved an act that waits; as `Ledger.approve`."""
-        run = await self.run(await self._read(partial(self._ledger.asked_in, id)), actor=actor)
+        run = await self.run(await self.asked_in(id), actor=actor)
         return await run.approve(id, by=by, reason=reason)
 
     async def deny(
         self, id: str, *, by: str, reason: str | None = None, actor: Actor | None = None
     ) -> Stated:
         """Report that a person denied an act that waits; as `Ledger.deny`."""
-        run = await self.run(await self._read(partial(self._ledger.asked_in, id)), actor=actor)
+        run = await self.run(await self.asked_in(id), actor=actor)
         return await run.deny(id, by=by, reason=reason)
+
+    async def asked_in(self, approval: str) -> str:
+        """Return the run that asked for an approval; as `Ledger.asked_in`."""
+        return await self._read(partial(self._ledger.asked_in, approval))
 
     async def answering_for(self, known: EffectHistory) -> str:
         """Return the run that answers for an effect; as `Ledger.answering_for`."""

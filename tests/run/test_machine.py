@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from ledger import commands as c
 from ledger import events as e
 from ledger.record import Record
-from ledger.run.contract import Contract
+from ledger.run.contract import Contract, by_id
 from ledger.run.decide import may_refuse, may_yield
 from ledger.run.decision import Admitted, Refusal, is_agent
 from ledger.run.sources import SourceState
@@ -106,13 +106,20 @@ class Rules(RuleBasedStateMachine):
     def _said_again(self, one: c.Command, told: Refusal | None) -> None:
         """Whoever says the same again adds nothing, and is told where it stands or that it has ended.
 
-        What waits for a person is not asked about twice; an answer that does not count is recorded each time.
+        What waits for a person is not asked about twice; an answer other than the one that counts is recorded
+        each time.
         """
         again = self.run.when(one, prior=prior(self.run, one)).decision
         if told is not None:
             waits = isinstance(one, c.ClaimEffect)
             assert (again.rule if isinstance(again, Refusal) else None) == (told.rule if waits else None)
             assert again.events == () or isinstance(one, c.AnswerApproval)
+            return
+        if isinstance(one, c.AnswerApproval) and again.events:
+            first = by_id(self.run.contract.approvals, one.id)
+            assert first is not None
+            assert first.answered is not None
+            assert (first.answered.by, first.answered.reason) != (one.by, one.reason)
             return
         if isinstance(one, c.RenewAuthority) and one.add_budget:
             return

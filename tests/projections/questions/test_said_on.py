@@ -57,7 +57,12 @@ def desk(ledger: Ledger, clock: SetClock) -> Ledger:
     return ledger
 
 
-LIMIT = {"accepted_by": "agent:desk", "asserted_by": "human:kim", "text": "At most 100 EUR"}
+LIMIT = {
+    "accepted_by": "agent:desk",
+    "asserted_by": "human:kim",
+    "enforced": False,
+    "text": "At most 100 EUR",
+}
 
 
 def test_each_thing_is_told_as_it_was_said_then_and_is_now(desk: Ledger) -> None:

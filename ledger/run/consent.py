@@ -70,7 +70,10 @@ def consent_to(asked: Asked) -> str | Waiting | Refusal | None:
 def _unbound(asked: Asked, approval: Approval) -> str | None:
     """Say what it was asked under and is another now, the tool included; time is left out."""
     if approval.tool_schema != asked.command.tool_schema:
-        return f"{asked.command.tool!r} takes other arguments, or has other defaults, than when it was asked"
+        return (
+            f"{asked.command.tool!r} takes other arguments, has other defaults or acts on something else than "
+            "when it was asked"
+        )
     return why_unbound(asked.contract, approval)
 
 

@@ -140,7 +140,7 @@ class RunActs(RunSayings[R]):
         Raises:
             InvalidInput: arguments do not fit, or options contradict each other; `path` names them.
         """
-        return self._weigh(self._doing(tool, args, function, options, once=False))
+        return self._weigh(self._doing(tool, args, function, options, once=False, keeps=False))
 
     def record_message(self, id: str, role: str, content: Any, *, tokens: int | None = None) -> R:
         """Add a message to the history. `content` is any JSON value; it is kept as a blob.
@@ -208,9 +208,10 @@ class RunActs(RunSayings[R]):
         options: Options,
         *,
         once: bool,
+        keeps: bool = True,
     ) -> Doing:
         declared: Any = {name: value for name, value in options.items() if name in Declared.__annotations__}
-        found = self._workshop.tool(tool, function, declared)
+        found = self._workshop.tool(tool, function, declared, keeps=keeps)
         asked = _asked(options, once=once)
         if found.recovery is Recovery.READ_ONLY and (once or asked.key is not None):
             name = "key" if asked.key is not None else "recovery"

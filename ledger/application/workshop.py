@@ -53,27 +53,55 @@ class Workshop:
         self.tools[tool.name] = tool
         return tool
 
-    def tool(self, tool: Tool | str | Function, function: Function | None, declared: Declared) -> Tool:
+    def tool(
+        self,
+        tool: Tool | str | Function,
+        function: Function | None,
+        declared: Declared,
+        *,
+        keeps: bool = True,
+    ) -> Tool:
         """Find or declare the tool of a call. What a call declares is of this call alone.
 
+        Args:
+            tool: as `function` and `declared`, what the call says.
+            keeps: False: nothing is to be remembered of the call, since it only asks.
+
         Raises:
-            InvalidInput: no tool of this name is known here, it is registered with another function, or
-                declarations contradict each other.
+            InvalidInput: no tool of this name is known here, it is registered with another function,
+                declarations contradict each other, or the call would do without a person what the tool that
+                is registered has them approve.
         """
         if isinstance(tool, Tool):
             if function is not None:
                 raise invalid("function", f"{tool.name!r} is a tool already and has its function")
-            known = self.register(tool)
+            known = self._no_looser(tool)
         elif function is not None or not isinstance(tool, str):
-            return self._declared_here(tool, function, declared)
+            return self._declared_here(tool, function, declared, keeps=keeps)
         elif tool in self.tools:
             known = self.tools[tool]
         else:
             names = ", ".join(sorted(self.tools)) or "none"
             raise invalid("tool", f"no tool {tool!r} is known here (known: {names}): give its function")
-        return self._asked_by(known.with_declared(**declared)) if declared else known
+        found = self._no_looser(known.with_declared(**declared)) if declared else known
+        if keeps and isinstance(tool, Tool):
+            self.register(tool)
+        return self._asked_by(found) if keeps and declared else found
 
-    def _declared_here(self, tool: str | Function, function: Function | None, declared: Declared) -> Tool:
+    def _no_looser(self, tool: Tool) -> Tool:
+        """Refuse what would do without a person what the tool that is registered has them approve."""
+        registered = self.tools.get(tool.name)
+        if registered is not None and registered.needs_approval and not tool.needs_approval:
+            raise invalid(
+                "needs_approval",
+                f"{tool.name!r} is registered as one that a person has to approve, which no call changes: "
+                "register another tool under this name, or call this one by its name",
+            )
+        return tool
+
+    def _declared_here(
+        self, tool: str | Function, function: Function | None, declared: Declared, *, keeps: bool
+    ) -> Tool:
         """Make a tool of a function and what the call declares of it, anew where one of them is another."""
         body = tool if function is None else function
         if not callable(body):
@@ -90,6 +118,8 @@ class Workshop:
             found = declare(body, name=name, **declared)
         registered = self.tools.get(found.name)
         if registered is None:
+            if not keeps:
+                return found
             self._made[found.name] = said, found
             return self._asked_by(found)
         if registered.function != found.function:
@@ -97,9 +127,10 @@ class Workshop:
                 "function",
                 f"{found.name!r} is registered with another function: give its name alone, or the tool",
             )
-        if isinstance(body, Tool):
-            return self._asked_by(found)
-        return self._asked_by(registered.with_declared(**declared)) if declared else registered
+        if not isinstance(body, Tool):
+            found = registered.with_declared(**declared) if declared else registered
+        self._no_looser(found)
+        return self._asked_by(found) if keeps and found is not registered else found
 
     def _asked_by(self, tool: Tool) -> Tool:
         """Remember how the outside is asked about the acts of a tool that is known from a call."""

@@ -327,11 +327,12 @@ class Doing:
         """Take what the tool is called with from the record, as from a call.
 
         Raises:
-            InvalidInput: it does not fit the tool's signature as it is now, or a secret is not there.
+            InvalidInput: it does not fit the tool's signature as it is now, or becomes something else by it;
+                or a secret is not there.
         """
         args, signature = untag_secrets(load_text(self.act.args)), self.act.tool.signature
         assert signature is not None, "only what has a function is called"
-        self.act = replace(self.act, values=signature.bind(args).values)
+        self.act = replace(self.act, values=signature.bind(args, recorded=True).values)
         self.resolve()
 
     def resolve(self) -> None:

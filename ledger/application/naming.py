@@ -12,6 +12,7 @@ from ledger.application.workshop import Workshop
 from ledger.canonical import canonical_text, invalid, load_text, quote
 from ledger.errors import InvalidInput
 from ledger.gateway import protocol as p
+from ledger.gateway.signatures import Bound
 from ledger.gateway.tools import Tool
 from ledger.record import MAX_RECORD_BYTES
 from ledger.run.claims import names_of
@@ -19,7 +20,7 @@ from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
 from ledger.run.keys import observation_key
 from ledger.secrets import Found, Secrets
-from ledger.values import Recovery, Runtime, tag_secrets, untag_secrets
+from ledger.values import Recovery, Runtime, tag_secrets
 
 LARGEST_ARGS = MAX_RECORD_BYTES - 16 * 1024
 """Bytes that the arguments of an act may take in a record; the rest is for what else it holds."""
@@ -65,7 +66,7 @@ def doing(
         # Of what only looks, long arguments are recorded as a digest: a model is asked with all there was.
         _check_size(given.text)
     secret = workshop.secrets.find(given.plain) or _in_names(workshop.secrets, asked)
-    claim = _claim(workshop, tool, given.text, asked, secret)
+    claim = _claim(workshop, tool, given, asked, secret)
     if reads and secret is not None:
         raise invalid(secret.path, f"it holds a secret ({secret.rule}): {secret.hint}")
     names = names_of(contract, claim)
@@ -88,13 +89,13 @@ def doing(
     return one
 
 
-def _claim(workshop: Workshop, tool: Tool, args: str, asked: Asked, secret: Found | None) -> c.ClaimEffect:
+def _claim(workshop: Workshop, tool: Tool, given: Bound, asked: Asked, secret: Found | None) -> c.ClaimEffect:
     claim = build(
         c.ClaimEffect,
         about=tuple(asked.about),
         approval_seconds=tool.approval_seconds,
-        args=args,
-        args_in_full=in_full(tool, args),
+        args=given.text,
+        args_in_full=in_full(workshop.secrets, given),
         dedupes_for=tool.dedupes_for,
         given=asked.key,
         lease_seconds=tool.lease_seconds,
@@ -110,7 +111,7 @@ def _claim(workshop: Workshop, tool: Tool, args: str, asked: Asked, secret: Foun
         settle_seconds=tool.settle_seconds,
         step=asked.step if secret is None else _redacted(workshop.secrets, asked.step),
         tool=tool.name,
-        tool_schema=None if tool.signature is None else tool.signature.digest,
+        tool_schema=tool.digest,
         undone_by=asked.undone_by,
         worker=workshop.worker,
     )
@@ -118,21 +119,16 @@ def _claim(workshop: Workshop, tool: Tool, args: str, asked: Asked, secret: Foun
     return claim
 
 
-def in_full(tool: Tool, args: str) -> str | None:
+def in_full(secrets: Secrets, given: Bound) -> str | None:
     """Write the arguments with what was left out because the tool declares it by default; None: nothing was.
 
-    It has no part in what names the act, but rules are held against it.
+    It has no part in what names the act, but rules are held against it. A secret in what is declared is
+    replaced: nobody gave it, so there is nobody to refuse.
     """
-    signature = tool.signature
-    if signature is None or not (signature.defaults or _is_nested(args)):
+    if not given.more:
         return None
-    full = canonical_text(tag_secrets(signature.in_full(untag_secrets(load_text(args)))))
-    return None if full == args else full
-
-
-def _is_nested(args: str) -> bool:
-    """Tell whether an argument is an object or a list, of which a type may declare defaults of its own."""
-    return "{" in args[1:] or "[" in args
+    full = canonical_text(tag_secrets({**given.plain, **secrets.redact(given.more)}))
+    return None if full == given.text else full
 
 
 def _check_size(args: str) -> None:

@@ -17,6 +17,7 @@ from ledger.application.naming import in_full
 from ledger.application.refusals import refusal_error
 from ledger.application.shared import Shared
 from ledger.application.statements import Context, Stated
+from ledger.canonical import load_text
 from ledger.errors import InvalidInput
 from ledger.events import ObservationRecorded
 from ledger.gate.freshness import seen_until
@@ -31,7 +32,7 @@ from ledger.run.fold import brief
 from ledger.run.keys import check_key
 from ledger.run.observations import find
 from ledger.run.resting import rested_on
-from ledger.values import Recovery, write_time
+from ledger.values import Recovery, untag_secrets, write_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,14 @@ class Refreshing:
             return f"no tool {seen.tool!r} is registered here with its function"
         if tool.recovery is not Recovery.READ_ONLY:
             return f"{seen.tool!r} is {tool.recovery.value}: only what is read_only is called again"
+        unusable = "the arguments it was asked with cannot be used here"
+        try:
+            given = tool.signature.bind(untag_secrets(load_text(seen.args)), recorded=True)
+        except InvalidInput as fault:
+            return f"{unusable}: {fault}"
         claim = c.ClaimEffect(
             args=seen.args,
-            args_in_full=in_full(tool, seen.args),
+            args_in_full=in_full(workshop.secrets, given),
             occurrence=seen.occurrence,
             recovery=tool.recovery,
             resource=tool.resource,
@@ -109,12 +115,12 @@ class Refreshing:
             tool=seen.tool,
             worker=workshop.worker,
         )
-        act = p.Act(tool, seen.key, seen.args, None, claim, once=True, runtime=seen.runtime)
+        act = p.Act(tool, seen.key, seen.args, given.values, claim, once=True, runtime=seen.runtime)
         doing = Doing(workshop, self._before.run, act, self._context)
         try:
-            doing.take_arguments()
+            doing.resolve()
         except InvalidInput as fault:
-            return f"the arguments it was asked with cannot be used here: {fault}"
+            return f"{unusable}: {fault}"
         return doing
 
     # --- what came of it -------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def checked_in_full(adapter: TypeAdapter[Any], value: Any, path: str, without: T
         ValueError: something in it cannot be written.
     """
     declared = written(adapter, value, without)
-    if type(value) in _PLAIN:
+    if is_plain(value):
         return declared
     _check(adapter.dump_python(value, warnings=False, serialize_as_any=True, exclude=without), path, 1)
     left_out = _left_out(_complete(adapter, value, without), declared, path)
@@ -67,6 +67,11 @@ def checked_in_full(adapter: TypeAdapter[Any], value: Any, path: str, without: T
             left_out, "its declared type has no such field, so the key would not tell it; widen the type"
         )
     return declared
+
+
+def is_plain(value: Any) -> bool:
+    """Tell whether a value is as JSON has it, and holds no other."""
+    return type(value) in _PLAIN
 
 
 def _complete(adapter: TypeAdapter[Any], value: Any, without: Tree | None = None) -> Json:

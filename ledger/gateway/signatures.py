@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from functools import cached_property
+from typing import Any
 
-from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ledger.canonical import canonical_text, invalid
 from ledger.errors import InvalidInput
-from ledger.gateway.answers import Outcome
+from ledger.gateway.annotations import (
+    adapter_of,
+    adapter_of_result,
+    held_by,
+    hints_of,
+    said_of_result,
+    shape_of,
+)
 from ledger.gateway.defaults import holding_defaults, same
-from ledger.gateway.plain import checked_in_full, written, written_in_full
+from ledger.gateway.plain import checked_in_full, is_plain, written, written_in_full
+from ledger.gateway.rereading import changed_from, check_reads_back, read_again
 from ledger.values import explain, tag_secrets, untag_secrets
 from ledger.values.secrets import TAG
 
@@ -35,6 +41,9 @@ class Bound:
     made of. So what is declared later, with a default, changes no key."""
     plain: Mapping[str, Any]
     """The same as JSON values, with references to secrets as they are: where secrets are looked for."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of which `plain` leaves something out, as complete JSON values: what is as it is declared by
+    default is in them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Signature:
             found = inspect.signature(function)
         except (TypeError, ValueError):
             return cls(tool, {}, {}, extra=True, wants_effect=False, result=None)
-        hints = _hints(function, found)
+        hints = hints_of(function, found)
         parameters: dict[str, TypeAdapter[Any] | None] = {}
         defaults: dict[str, Any] = {}
         extra = wants_effect = False
@@ -82,12 +91,12 @@ class Signature:
                 reason = f"arguments are given by name, which {name!r} of {tool!r} cannot be"
                 raise invalid("function", reason)
             else:
-                parameters[name] = _adapter(hints.get(name, Any), tool, name)
+                parameters[name] = adapter_of(hints.get(name, Any), tool, name)
                 if parameter.default is not parameter.empty:
                     defaults[name] = parameter.default
-        returns = _of_result(hints.get("return", Any))
-        result = None if returns in (Any, inspect.Signature.empty) else _result(returns)
-        return cls(tool, parameters, defaults, extra, wants_effect, result, hints, _held(function))
+        returns = said_of_result(hints.get("return", Any))
+        result = None if returns in (Any, inspect.Signature.empty) else adapter_of_result(returns)
+        return cls(tool, parameters, defaults, extra, wants_effect, result, hints, held_by(function))
 
     @cached_property
     def digest(self) -> str:
@@ -96,23 +105,28 @@ class Signature:
         Raises:
             InvalidInput: the type of a parameter is none that JSON could be of.
         """
-        shape = {name: _shape(adapter, self.tool, name) for name, adapter in self.parameters.items()}
+        shape = {name: shape_of(adapter, self.tool, name) for name, adapter in self.parameters.items()}
         said = {"defaults": self._said(), "extra": self.extra, "parameters": shape, "tool": self.tool}
         text = canonical_text(said)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def bind(self, args: Mapping[str, Any]) -> Bound:
+    def bind(self, args: Mapping[str, Any], *, recorded: bool = False) -> Bound:
         """Check arguments against the parameters.
 
+        Args:
+            args: by name.
+            recorded: they were read from a record: fields are given by name, and nothing may become another.
+
         Raises:
-            InvalidInput: one is missing, unknown or of a wrong type; `path` names it.
+            InvalidInput: one is missing, unknown or of a wrong type, or is written as something else than
+                what the function would be called with; `path` names it.
         """
         tagged = tag_secrets(dict(args))
         for name in tagged:
             if name not in self.parameters and (not self.extra or (name == "effect" and self.wants_effect)):
                 known = ", ".join(self.parameters) or "none"
                 raise invalid(f"args.{name}", f"{self.tool!r} takes no such argument; it takes {known}")
-        values, json = dict(args), dict(tagged)
+        values, json, more = dict(args), dict(tagged), dict[str, Any]()
         for name, adapter in self.parameters.items():
             if name not in args:
                 if name not in self.defaults:
@@ -120,22 +134,27 @@ class Signature:
                     needs = f"{self.tool!r} needs this argument{hint if name == 'effect' else ''}"
                     raise invalid(f"args.{name}", needs)
                 values[name], default = self._default(name)
-                if name in self.held:
-                    json[name] = default
+                (json if name in self.held else more)[name] = default
                 continue
+            full = json[name]
             if adapter is not None:
-                values[name], json[name] = _checked(
-                    adapter, values[name], f"args.{name}", self.types.get(name)
-                )
+                path, declared = f"args.{name}", self.types.get(name)
+                given = _read(adapter, full, path) if recorded else _taken(adapter, values[name], path)
+                values[name], json[name], full = _written(adapter, given, path, declared, tagged[name])
+                if recorded:
+                    _check_unchanged(tagged[name], full, path)
             if name in self.defaults and name not in self.held and self._is_default(name, values[name]):
                 del json[name]
+                more[name] = full
+            elif full is not json[name]:
+                more[name] = full
         text = canonical_text(json, path="args")
-        return Bound(values, text, untag_secrets(json) if _TAGGED in text else json)
+        return Bound(values, text, untag_secrets(json) if _TAGGED in text else json, untag_secrets(more))
 
     def in_full(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments that were read from a record with the defaults as they are declared now.
 
-        What is no longer of its type is left as it is.
+        What is no longer of its type, or becomes another by it, is left as it is.
         """
         full = dict(args)
         for name, adapter in self.parameters.items():
@@ -144,7 +163,10 @@ class Signature:
                     if name in self.defaults:
                         full[name] = untag_secrets(self._default(name)[1])
                 elif adapter is not None and isinstance(full[name], dict | list):
-                    full[name] = untag_secrets(written(adapter, adapter.validate_python(full[name])))
+                    kept = tag_secrets(full[name])
+                    complete = written(adapter, read_again(adapter, kept))
+                    if changed_from(kept, complete) is None:
+                        full[name] = untag_secrets(complete)
             except ValueError:
                 continue
         return full
@@ -159,9 +181,10 @@ class Signature:
         if found is None:
             adapter, path = self.parameters[name], f"args.{name}"
             value = self.defaults[name]
-            found = (
-                (value, tag_secrets(value, path=path)) if adapter is None else _checked(adapter, value, path)
-            )
+            if adapter is None:
+                found = value, tag_secrets(value, path=path)
+            else:
+                found = _written(adapter, _taken(adapter, value, path), path, None, value)[:2]
             canonical_text(found[1], path=path)
             self._checked[name] = found
         return found
@@ -202,88 +225,45 @@ class Signature:
             return value  # the tool returned something else, or its type has changed since
 
 
-def _checked(adapter: TypeAdapter[Any], given: Any, path: str, declared: Any = None) -> tuple[Any, Any]:
-    """Return an argument as its type has it, and as JSON without the defaults of its declared type."""
+def _taken(adapter: TypeAdapter[Any], given: Any, path: str) -> Any:
+    """Return an argument that is given as its type has it."""
     try:
-        value = adapter.validate_python(given)
+        return adapter.validate_python(given)
     except ValidationError as error:
         raise explain(error, root=path) from None
+
+
+def _read(adapter: TypeAdapter[Any], json: Any, path: str) -> Any:
+    """Return an argument that was recorded as its type has it."""
     try:
-        return value, checked_in_full(adapter, value, path, holding_defaults(declared, value))
+        return read_again(adapter, json)
+    except ValidationError as error:
+        raise explain(error, root=path) from None
+
+
+def _written(
+    adapter: TypeAdapter[Any], value: Any, path: str, declared: Any, given: Any
+) -> tuple[Any, Any, Any]:
+    """Return a value, its JSON without the defaults of its declared type, and with them.
+
+    Both are the same object where there are none.
+    """
+    without = holding_defaults(declared, value)
+    try:
+        json = checked_in_full(adapter, value, path, without)
+        full = json if without is None else written(adapter, value)
     except InvalidInput:
         raise
     except ValueError as error:  # what pydantic cannot write as JSON
         raise invalid(path, str(error)) from None
+    # What is plain, and is written as it was given, is read as it was then: that is most of what is given.
+    if not (is_plain(value) and type(json) is type(given) and json == given):
+        check_reads_back(adapter, value, json, path)
+    return value, json, full
 
 
-def _hints(function: Callable[..., Any], found: inspect.Signature) -> dict[str, Any]:
-    """Read annotations; each that cannot be resolved here says nothing."""
-    annotations = {name: parameter.annotation for name, parameter in found.parameters.items()}
-    annotations["return"] = found.return_annotation
-    hints: dict[str, Any] = {}
-    for name, annotation in annotations.items():
-        if annotation is inspect.Signature.empty:
-            continue
-        holder = SimpleNamespace(__annotations__={name: annotation})
-        try:
-            hints |= get_type_hints(holder, globalns=_names_of(function), include_extras=True)
-        except Exception:  # noqa: BLE001  names that exist for type checkers only
-            continue
-    return hints
-
-
-def _held(function: Any) -> frozenset[str]:
-    held: set[str] = set()
-    while isinstance(function, partial):
-        held |= function.keywords.keys()
-        function = function.func
-    return frozenset(held)
-
-
-def _names_of(function: Any) -> dict[str, Any]:
-    """Return the names among which the annotations of a function were written."""
-    while isinstance(function, partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    if isinstance(function, type):
-        return dict(vars(sys.modules[function.__module__]))
-    if not inspect.isroutine(function):
-        function = inspect.unwrap(type(function).__call__)
-    names: dict[str, Any] = getattr(getattr(function, "__func__", function), "__globals__", {})
-    return names
-
-
-def _shape(adapter: TypeAdapter[Any] | None, tool: str, name: str) -> Any:
-    if adapter is None:
-        return None
-    try:
-        return adapter.json_schema()
-    except PydanticUserError:
-        raise invalid("function", f"the type of {name!r} of {tool!r} is none that JSON can be of") from None
-
-
-def _adapter(hint: Any, tool: str, name: str) -> TypeAdapter[Any] | None:
-    if hint is Any:
-        return None
-    try:
-        return TypeAdapter(hint)
-    except (PydanticUserError, PydanticUndefinedAnnotation):
-        reason = f"the type of {name!r} of {tool!r} cannot be checked: {hint!r:.80}"
-        raise invalid("function", reason) from None
-
-
-def _of_result(hint: Any) -> Any:
-    """Return what a result is said to be; that of an `Outcome`, which is recorded alone, may be anything."""
-    if hint is Outcome:
-        return Any
-    if get_origin(hint) not in (Union, UnionType) or Outcome not in get_args(hint):
-        return hint
-    others = tuple(one for one in get_args(hint) if one is not Outcome)
-    return Any if others == (NoneType,) else Union[others]  # noqa: UP007  of a tuple
-
-
-def _result(hint: Any) -> TypeAdapter[Any] | None:
-    try:
-        return TypeAdapter(hint)
-    except (PydanticUserError, PydanticUndefinedAnnotation):
-        return None
+def _check_unchanged(recorded: Any, full: Any, path: str) -> None:
+    """Refuse what is sent again where the tool takes it for something else than what is recorded."""
+    where = changed_from(recorded, full, path)
+    if where is not None:
+        raise invalid(where, "the tool as it is now takes it for something else than what is recorded")

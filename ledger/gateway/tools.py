@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypedDict, Unpack, overload
 
-from ledger.canonical import invalid
+from ledger.canonical import canonical_text, invalid
 from ledger.gateway.signatures import Signature
 from ledger.run.keys import observation_key
 from ledger.values import Recovery
@@ -107,6 +108,20 @@ class Tool:
     def signature(self) -> Signature | None:
         """What its arguments must look like; None where there is no function."""
         return None if self.function is None else Signature.of(self.function, self.name)
+
+    @cached_property
+    def digest(self) -> str | None:
+        """SHA-256 of what an approval of its acts binds to, beside their arguments: what it takes, and what
+        it acts on. None where there is no function.
+
+        Raises:
+            InvalidInput: the type of a parameter is none that JSON could be of.
+        """
+        signature = self.signature
+        if signature is None or self.resource is None:
+            return None if signature is None else signature.digest
+        said = canonical_text({"resource": self.resource, "signature": signature.digest})
+        return hashlib.sha256(said.encode()).hexdigest()
 
     def observes(self, args: Mapping[str, Any] | None = None, occurrence: str | None = None) -> str:
         """Name what a call of this read-only tool observes, for whatever rests on it: `observation:KEY`.

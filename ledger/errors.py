@@ -143,7 +143,10 @@ class ApprovalRequired(Refused):
 
 
 class ApprovalDenied(Refused):
-    """A person said no to the act; do something else, or change what it was asked under."""
+    """A person said no to the act; do something else, or let a person ask anew: `run.request_approval(key)`.
+
+    It also stands until what the act was asked under is changed: terms, plan, tool or runtime.
+    """
 
     code = "approval_denied"
 

@@ -182,7 +182,7 @@ class Effects(Registered, ABC):
         Whoever performs the act then calls again, in whatever process: nothing waits in memory.
 
         Args:
-            id: of the request, as `ApprovalRequired` tells it.
+            id: of the request, whole, as `ApprovalRequired` tells it.
             by: the person who decided, `human:NAME`; not who asked.
             reason: why.
             actor: who writes.
@@ -196,7 +196,11 @@ class Effects(Registered, ABC):
         return self.run(self.asked_in(id), actor=actor).approve(id, by=by, reason=reason)
 
     def deny(self, id: str, *, by: str, reason: str | None = None, actor: Actor | None = None) -> Stated:
-        """Report that a person denied an act that waits; as `approve`. A denial is never too late."""
+        """Report that a person denied an act that waits; as `approve`.
+
+        A denial is never too late while nobody has approved; a yes that is not used yet is taken back by
+        `run.request_approval`, said by a person, or by revoking the grant that the act draws on.
+        """
         return self.run(self.asked_in(id), actor=actor).deny(id, by=by, reason=reason)
 
     def asked_in(self, approval: str) -> str:
@@ -208,7 +212,8 @@ class Effects(Registered, ABC):
         key = key_of(approval) if isinstance(approval, str) else None
         known = None if key is None else effect_of(self._edge, key)
         if known is None:
-            raise ApprovalNotFound(f"no approval {approval!r:.100} was asked for", id=approval)
+            whole = ": give the whole id, 64 digits, a dash and 8 more" if key is None else ""
+            raise ApprovalNotFound(f"no approval {approval!r:.100} was asked for{whole}", id=approval)
         for run in runs_of(self._edge, known.key):
             if by_id(self.contract(run).approvals, approval) is not None:
                 return run

@@ -333,7 +333,12 @@ class RunSayings(ABC, Generic[R]):
         return self._say(c.AnswerApproval, id=id, answer="approved", by=by, reason=reason)
 
     def deny(self, id: str, *, by: str, reason: str | None = None) -> R:
-        """Report that a person denied an act that waits; as `approve`. A denial is never too late."""
+        """Report that a person denied an act that waits; as `approve`.
+
+        A denial is never too late while nobody has approved; a yes that is not used yet is taken back by
+        `request_approval`, said by a person, or by revoking the grant that the act draws on. Denying what is
+        void clears that reason at the gate, and the next call of the act asks a person anew.
+        """
         return self._say(c.AnswerApproval, id=id, answer="denied", by=by, reason=reason)
 
     def request_approval(
@@ -341,7 +346,8 @@ class RunSayings(ABC, Generic[R]):
     ) -> R:
         """Ask a person anew about an act, under what holds now; it leads out where a request is void.
 
-        An act is asked about first by performing it. `Stated.records` hold the id of the new request; where
+        An act is asked about first by performing it. A yes that is not used yet is left behind by the new
+        request, and so taken back. `Stated.records` hold the id of the new request; where
         the last one binds still and asks the same, it is a repeat.
 
         Raises:

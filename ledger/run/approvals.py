@@ -293,7 +293,9 @@ def _uncounted(contract: Contract, event: ApprovalAnswered, record: Record) -> R
     old, place = by_id(contract.approvals, event.id), record.position
     kept = f"the answer is recorded at position {place} and changes nothing"
     if old is None:
-        what = f"no approval {event.id!r} waits in this run"
+        what = f"no approval {event.id!r:.160} waits in this run"
+        if key_of(event.id) is None:
+            what += ", and the whole id is needed: of its act 64 digits, a dash and 8 more"
         return Refusal("approval_not_found", f"{what}; {kept}", place, {"id": event.id})
     evidence = {"kind": "approval", "id": old.id}
     first = old.answered
@@ -301,9 +303,10 @@ def _uncounted(contract: Contract, event: ApprovalAnswered, record: Record) -> R
         if first.answer == event.answer:
             return None
         what = f"approval {old.id!r} was {first.answer} by {first.by} at position {first.position}"
+        back = "; asking anew takes the yes back" if first.answer == "approved" else ""
         return Refusal(
             "not_open",
-            f"{what}; {kept}",
+            f"{what}; {kept}{back}",
             first.position,
             {**evidence, "answer": first.answer, "by": first.by},
         )

@@ -21,7 +21,8 @@ HELP = """Show one request for approval, and what an approver has to know.
 
 The act with its arguments in full, which constraint demands a person and whose word that is, the goal of the
 run, the terms that the answer is bound to, and what the run did with the same tool, the last ten acts. ID may
-be the beginning of an id, at least 6 characters, among what waits; else among what is answered.
+be the beginning of an id, at least 6 characters, among what waits; else among what is answered. Of an act
+that is done nothing waits any more: `ask approvers run=RUN` shows who answered.
 
 \b
 Examples:
@@ -62,8 +63,11 @@ def approval(
         return
     _show(screen, one, contract)
     _show_before(screen, one, before, now)
+    where = given_where(settings, context, ledger, tenant)
     if one.state == "pending":
-        _show_answers(screen, one, given_where(settings, context, ledger, tenant))
+        _show_answers(screen, one, where)
+    elif one.state != "approved":
+        _show_anew(screen, one, where)
 
 
 def _before(opened: Ledger, one: Requested) -> list[Unsettled]:
@@ -127,3 +131,10 @@ def _show_answers(screen: Screen, one: Requested, where: list[str]) -> None:
     screen.title("Answer")
     for line in answering(one.id, where):
         screen.command(line, indent=2)
+
+
+def _show_anew(screen: Screen, one: Requested, where: list[str]) -> None:
+    from ledger.adapters.cli.ways_out import asking_anew
+
+    screen.title("Ask anew")
+    screen.command(asking_anew(one.key, one.run, where, by_person=one.state == "denied"), indent=2)

@@ -10,6 +10,7 @@ from ledger.adapters.cli.words import quoted, when
 
 if TYPE_CHECKING:
     from ledger.application.ledger import Ledger
+    from ledger.run.known import EffectHistory
     from projections.views import Demand, Requested
 
 SHORTEST = 6
@@ -105,9 +106,35 @@ def find(opened: Ledger, given: str) -> Requested:
         some = ", ".join(one.id for one in found[:5])
         raise invalid("ID", f"{len(found)} requests begin with {text}: {some}")
     if not found:
-        hint = "`intent-ledger approvals` lists what waits, with --all also what is answered"
-        raise ApprovalNotFound(f"no request for approval begins with {given!r:.90}; {hint}", id=given)
+        raise ApprovalNotFound(_not_there(opened, rows, given), id=given)
     return found[0]
+
+
+def _not_there(opened: Ledger, rows: list[Requested], given: str) -> str:
+    """Say what became of a request that waits no more: its act is done, or it was asked anew."""
+    from ledger.errors import LedgerError
+    from ledger.run.approvals import key_of
+
+    hint = "`intent-ledger approvals` lists what waits, with --all also what is answered"
+    key = key_of(given)
+    if key is None:
+        over = "of an act that is done give the whole id"
+        return f"no request for approval begins with {given!r:.90}; {hint}; {over}"
+    try:
+        act = opened.effect(key)
+    except LedgerError:
+        return f"no request for approval begins with {given!r:.90}; {hint}"
+    return f"no approval {given!r} waits: {became_of(act, rows, key)}"
+
+
+def became_of(act: EffectHistory, rows: list[Requested], key: str) -> str:
+    """Say why a request about an act waits no more, and where it is seen."""
+    anew = next((one for one in rows if one.key == key), None)
+    if anew is not None:
+        return f"a person was asked anew about its act, under {anew.id!r}, which is {anew.state}"
+    run = act.started_in or act.run
+    seen = f"`intent-ledger log {run}` and `intent-ledger ask approvers run={run}` show who answered"
+    return f"its act is {'done' if act.status == 'succeeded' else act.status} in run {run!r}; {seen}"
 
 
 def place(opened: Ledger, given: str) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
@@ -28,6 +30,9 @@ and a person has to be asked anew. ID may be the beginning of an id, at least 6 
 that names the act, and what is asked about it now. The whole id answers that one request only, and not one
 that was asked anew since you looked.
 
+A yes that is not used yet is taken back by asking anew (`request-approval`), which leaves it behind, or by
+revoking the grant that the act draws on.
+
 The first answer counts that is in time and not by who asked. What does not count is recorded all the same,
 and the command fails with the reason. --by is who decided; who writes is --actor, else SERVICE:login@host,
 which nothing proves. For people: an agent may not.
@@ -44,12 +49,13 @@ Examples:
 HELP_DENY = """Say that a person denies an act that waits.
 
 The act is refused from then on and its run goes on, by its branch for that where it has one, until what was
-asked changes, or a person lets ask anew. A denial is never too late. ID, --by and --actor as `approve` takes
-them.
+asked changes, or a person lets ask anew (`request-approval`). While nobody has approved it a denial is never
+too late. Of a request that binds no more it says no to that one: the run is not held for it any more, and the
+next call of the act asks a person anew. ID, --by and --actor as `approve` takes them.
 
 \b
-Exit codes: 0 it counts, or was denied so before, 1 it is recorded and binds
-nothing any more, 3 no such request, 4 it does not count, or not for agents.
+Exit codes: 0 it counts, or was denied so before, 3 no such request, 4 it does
+not count, or not for agents.
 Examples:
   intent-ledger deny 5a3c01 --by human:kim --reason "order 17 was paid"
   intent-ledger deny 5a3c01 --by human:kim --json
@@ -71,13 +77,15 @@ class Answered(NamedTuple):
     consent: Consent | None
     """How the request stands then; None: its act was done meanwhile."""
     unbound: str | None
-    """Why the answer binds nothing."""
+    """What has changed since it was asked: a yes binds nothing, and after a no the next call asks anew."""
     act: EffectIntended | None
+    status: str
+    """Of the run."""
 
     @property
     def came(self) -> Came:
         """Tell what it came to."""
-        if self.unbound is not None:
+        if self.unbound is not None and self.answer == "approved":
             return "void"
         first = None if self.consent is None else self.consent.approval.answered
         is_other = first is not None and first.position != self.said.position
@@ -130,15 +138,18 @@ def _answer(
 
     screen = Screen(as_json=as_json)
     settings = settings_of(context, **where)
+    options = given_where(settings, context, where["url"], where["tenant"])
     with open_for_reading(settings) as opened, refusals_in_words():
         run, id = place(opened, given)
         handle = opened.run(run)
         say = handle.approve if answer == "approved" else handle.deny
-        found = _found(opened, run, id, answer, say(id, **words))
+        with _not_waiting(opened, id), _taken_back(id, run, options):
+            said = say(id, **words)
+        found = _found(opened, run, id, answer, said)
     if as_json:
         screen.document(_document(found))
     else:
-        _show(screen, found, given_where(settings, context, where["url"], where["tenant"]))
+        _show(screen, found, options)
     raise typer.Exit(CODES[found.came])
 
 
@@ -154,10 +165,49 @@ def _found(
     contract, edge = opened.contract(run), edge_of(opened)
     approval = by_id(contract.approvals, id)
     if approval is None:
-        return Answered(run, id, answer, said, None, None, None)
+        return Answered(run, id, answer, said, None, None, None, contract.status)
     consent = consent_of(contract, approval, edge.now())
     unbound = consent.void if answer == "approved" else why_unbound(contract, approval)
-    return Answered(run, id, answer, said, consent, unbound, intended_last(opened, approval.key))
+    act = intended_last(opened, approval.key)
+    return Answered(run, id, answer, said, consent, unbound, act, contract.status)
+
+
+@contextmanager
+def _not_waiting(opened: Ledger, id: str) -> Iterator[None]:
+    """Say what became of a request that waits no more."""
+    from ledger.adapters.cli.approval_view import became_of
+    from ledger.errors import ApprovalNotFound
+    from ledger.run.approvals import key_of
+    from projections import views
+
+    try:
+        yield
+    except ApprovalNotFound as error:
+        key = key_of(id)
+        if key is None:
+            raise
+        became = became_of(opened.effect(key), views.approvals(opened).rows, key)
+        raise ApprovalNotFound(f"{error}: {became}", **error.data) from None
+
+
+@contextmanager
+def _taken_back(id: str, run: str, where: list[str]) -> Iterator[None]:
+    """Say how a yes is taken back, where a no came behind it."""
+    from ledger.adapters.cli.ways_out import asking_anew
+    from ledger.errors import NotOpen
+    from ledger.run.approvals import key_of
+
+    try:
+        yield
+    except NotOpen as error:
+        key, before = key_of(id), (error.data.get("evidence") or {}).get("answer")
+        if key is None or before is None:
+            raise
+        line = asking_anew(key, run, where, by_person=before == "denied")
+        raise NotOpen(
+            f"{error}: {line}" if before == "approved" else f"{error}; a person asks anew by: {line}",
+            **error.data,
+        ) from None
 
 
 def _document(found: Answered) -> dict[str, Any]:
@@ -220,5 +270,22 @@ def _hint(screen: Screen, found: Answered, where: list[str]) -> None:
         key = found.consent.approval.key
         screen.note("a person is asked anew when its program calls again, or by:")
         screen.note(f"  {asking_anew(key, found.run, where)}")
-    elif found.came == "counted" and found.answer == "approved" and found.consent is not None:
+    elif found.answer == "approved" and found.came == "counted" and found.consent is not None:
         screen.note("nothing is performed here: its program does it with the next call")
+    elif found.answer == "denied" and found.consent is not None:
+        _hint_after_no(screen, found, found.consent.approval.key, where)
+
+
+def _hint_after_no(screen: Screen, found: Answered, key: str, where: list[str]) -> None:
+    from ledger.adapters.cli.visible import one_line
+    from ledger.adapters.cli.ways_out import asking_anew, resuming
+
+    if found.unbound is None:
+        screen.note("a person lets ask anew by:")
+        screen.note(f"  {asking_anew(key, found.run, where, by_person=True)}")
+    else:
+        screen.note(f"it bound no more ({one_line(found.unbound)}), and does not hold the run any more;")
+        screen.note("the next call of this act asks a person anew")
+    if found.status == "held":
+        screen.note("the run is held: ask whether it may go on:")
+        screen.note(f"  {resuming(found.run, where)}")

@@ -31,6 +31,7 @@ def facts(one: Unsettled, now: datetime) -> dict[str, Any]:
         include={
             "act",
             "args",
+            "args_in_full",
             "attempt",
             "compensated_by",
             "cost",
@@ -198,6 +199,11 @@ def _said(known: EffectHistory, most: int | None) -> Iterator[tuple[str, str]]:
     yield from (found + error if is_later else error + found)
 
 
+def _args(known: EffectHistory) -> str:
+    """Return the arguments, with those that the tool declared by default where they are recorded."""
+    return known.args_in_full or known.args
+
+
 def named(known: EffectHistory | EffectIntended) -> str:
     """Name an effect by its tool, step and occurrence."""
     name = quoted(known.tool)
@@ -277,7 +283,7 @@ def _row(one: Unsettled, now: datetime) -> tuple[str, ...]:
         known.key,
         last_known(known, _MOST),
         find_out(one, now),
-        one_line(known.args, _MOST),
+        one_line(_args(known), _MOST),
     )
     return tuple(cell or "-" for cell in cells)
 
@@ -306,7 +312,7 @@ def _lines(one: Unsettled, now: datetime, *, brief: bool) -> Iterator[str]:
             yield f"question: {one_line(one.consent.approval.question, most)}"
     if known.worker is not None:
         yield f"worker {quoted(known.worker)}"
-    yield f"arguments {one_line(known.args, most)}"
+    yield f"arguments {one_line(_args(known), most)}"
     if known.external_ref is not None:
         yield f"the outside calls it {quoted(known.external_ref)}"
     if known.result is not None:

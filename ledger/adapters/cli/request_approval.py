@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
     from ledger.application.ledger import Ledger
     from ledger.application.runs import Run
+    from projections.views import Requested
 
 HELP = """Ask a person anew about an act that waits, or was begun and is not done.
 
@@ -21,7 +22,10 @@ runtime have changed, or its time is over. The request before it, and any answer
 Without --question it is the same question. Whoever decides here cannot answer. Where what was asked last
 binds still and asks the same, nothing is recorded. What a person denied only a person asks anew about.
 
-KEY may be the beginning of a key, at least 8 digits, of what waits in a run; that of an approval will do.
+KEY may be the beginning, at least 6 characters, of the id of an approval, and so of a key, also of what was
+answered; or, at least 8, of a key of what was begun and is not settled.
+
+A yes that is not used yet is left behind by this, and so taken back.
 
 \b
 Examples:
@@ -32,7 +36,9 @@ Examples:
 
 KeyArgument = Annotated[
     str,
-    typer.Argument(metavar="KEY", help="Of the act, or at least the first 8 digits.", show_default=False),
+    typer.Argument(
+        metavar="KEY", help="Of the act or its approval, or at least 6 digits.", show_default=False
+    ),
 ]
 
 
@@ -84,24 +90,34 @@ def _found(opened: Ledger, key: str, run: str | None) -> tuple[Run, str]:
         EffectNotFound: nothing was intended under it.
         InvalidInput: it is no key, or several begin so.
     """
+    from ledger.adapters.cli.approval_view import SHORTEST
     from ledger.adapters.cli.effect import look_up
+    from ledger.application.effect_listing import find_key
+    from ledger.canonical import invalid
 
-    digits = key.removesuffix("..").partition("-")[0]
+    text = key.removesuffix("..").lower()
+    digits = text.partition("-")[0]
+    if len(digits) < _WHOLE and len(text) >= SHORTEST:
+        asked = {(one.key, one.run) for one in _asked(opened, run) if one.id.startswith(text)}
+        if len(asked) == 1:
+            ((whole, where),) = asked
+            return opened.run(where), whole
+        if len({whole for whole, _ in asked}) > 1:
+            some = ", ".join(sorted(whole for whole, _ in asked)[:5])
+            raise invalid("KEY", f"requests about several acts begin with {text}: {some}")
     if run is not None:
-        return opened.run(run), _key_in(opened, digits, run)
+        return opened.run(run), find_key(opened, digits, run)
     one = look_up(opened, digits, None)
     return opened.run(opened.answering_for(one.effect)), one.effect.key
 
 
-def _key_in(opened: Ledger, digits: str, run: str) -> str:
-    """Find the whole key among what a run asked a person about, else as for every effect."""
-    from ledger.application.effect_listing import find_key
+def _asked(opened: Ledger, run: str | None) -> list[Requested]:
+    from projections import views
 
-    asked = {one.key for one in opened.contract(run).approvals if one.key.startswith(digits)}
-    return asked.pop() if len(asked) == 1 and len(digits) >= _SHORTEST else find_key(opened, digits, run)
+    return views.approvals(opened, run=run).rows
 
 
-_SHORTEST = 8
+_WHOLE = 64
 
 
 def _end(opened: Ledger, given: str) -> datetime:

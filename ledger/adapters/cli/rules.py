@@ -49,7 +49,8 @@ compared is not met; a `when` that cannot be told is taken to be met.
 First each rule is looked at: what is malformed, contradicts itself or can never be met is an error; what may
 be meant otherwise a warning. Then it is tried on the calls recorded in the ledger, of all runs or of each
 --run: which would have been refused, and which would have waited for a person. Nothing is written, in the
-file or in the ledger; without a ledger (none is named, and there is no ./ledger.db) only the file is looked at.
+file or in the ledger; without a ledger (none is named, and there is no ./ledger.db) only the file is looked
+at.
 
 \b
 Exit codes: 0 no errors; 1 errors, or a run is altered; 3 could not run, or a

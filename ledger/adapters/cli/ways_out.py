@@ -112,9 +112,10 @@ def answering(id: str, where: Iterable[str] = ()) -> list[str]:
     return [line.write(tuple(where)) for line in _answers(id)]
 
 
-def asking_anew(key: str, run: str, where: Iterable[str] = ()) -> str:
-    """Return the command line by which a person is asked anew about an act."""
-    return Line("request-approval", (key,), ("--run", run)).write(tuple(where))
+def asking_anew(key: str, run: str, where: Iterable[str] = (), *, by_person: bool = False) -> str:
+    """Return the command line by which a person is asked anew about an act; `by_person`: only they may."""
+    who = ("--actor", WHO) if by_person else ()
+    return Line("request-approval", (key,), ("--run", run, *who)).write(tuple(where))
 
 
 def stopping(verb: str, run: str, where: Iterable[str] = ()) -> str:
@@ -126,6 +127,11 @@ def asking(run: str, actor: str, session: str | None, where: Iterable[str] = ())
     """Return the command line that asks the gate about a run for somebody, and records nothing."""
     who = ("--actor", actor, *(() if session is None else ("--actor-session", session)))
     return Line("resume", (run,), ("--dry-run", *who)).write(tuple(where))
+
+
+def resuming(run: str, where: Iterable[str] = ()) -> str:
+    """Return the command line that asks whether a run may go on."""
+    return Line("resume", (run,)).write(tuple(where))
 
 
 def telling(run: str, where: Iterable[str] = ()) -> str:

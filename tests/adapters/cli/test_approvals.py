@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ledger import open_ledger
+from ledger.errors import ApprovalRequired
 from ledger.events import ApprovalRequested
 from tests.adapters.cli import waits
 from tests.adapters.cli.command import Answer, at_terminal
@@ -81,6 +82,8 @@ def test_one_is_shown_whole_with_its_goal_and_what_was_done_before(say: Call, ma
     assert '  arguments {"amount":"10.00","order":3}' in lines
     assert "  Pay what is due" in lines
     assert any(line.startswith("  demanded by limit: A person approves what is paid (") for line in lines)
+    shown = say("effect", made.waiting[:12]).out.splitlines()
+    assert '  arguments {"amount":"10.00","order":3}' in shown[: shown.index("What is recorded of it")]
     document = say("approval", made.waiting, "--json").document
     assert document["approval"]["id"] == made.waiting
     assert document["goal"] == {"text": "Pay what is due", "revision": 1}
@@ -168,15 +171,66 @@ def test_who_asked_does_not_answer_nor_does_an_agent(say: Call, made: Waits) -> 
     assert (agent.code, agent.error["code"]) == (4, "not_for_agents")
 
 
-@pytest.mark.parametrize("verb", ["approve", "deny"])
-def test_an_answer_that_binds_nothing_any_more_is_bad_news(say: Call, made: Waits, verb: str) -> None:
-    answer = say(verb, made.void[:8], "--by", "human:kim")
+def test_a_yes_to_what_binds_no_more_is_bad_news(say: Call, made: Waits) -> None:
+    answer = say("approve", made.void[:8], "--by", "human:kim")
     assert answer.code == 1
     words = "RECORDED, AND IT BINDS NOTHING: pay of moved: the terms changed at position 4\n"
     assert answer.out.startswith(words)
     assert f"request-approval {made.void[:64]} --run moved" in answer.err
-    document = say(verb, made.void, "--by", "human:kim", "--json").document
+    document = say("approve", made.void, "--by", "human:kim", "--json").document
     assert (document["came_to"], document["because"]) == ("void", "the terms changed at position 4")
+
+
+def test_a_no_to_what_binds_no_more_counts_and_holds_the_run_no_more(say: Call, made: Waits) -> None:
+    assert say("resume", "moved", "--actor", "agent:refunds").code != 0
+    answer = say("deny", made.void[:8], "--by", "human:kim")
+    assert answer.code == 0
+    assert answer.out.startswith("Denied: pay of moved, position ")
+    assert "(the terms changed at position 4), and does not hold the run any more" in answer.err
+    assert "asks a person anew" in answer.err
+    assert "intent-ledger resume moved --ledger " in answer.err
+    reasons = say("resume", "moved", "--dry-run", "--json").document["reasons"]
+    assert "approval_void" not in {one["kind"] for one in reasons}
+    again = say("deny", made.void, "--by", "human:kim", "--json").document
+    assert (again["came_to"], again["because"]) == ("repeat", "the terms changed at position 4")
+
+
+def test_after_a_no_it_is_told_how_a_person_asks_anew(say: Call, call: Call, made: Waits) -> None:
+    anew = f"intent-ledger request-approval {made.waiting[:64]} --run shop --actor human:NAME"
+    assert anew in say("deny", made.waiting, "--by", "human:kim").err
+    shown = say("approval", made.waiting)
+    assert f"  {anew}" in shown.out
+    line = next(line for line in shown.out.splitlines() if anew in line)
+    assert call(*filled(line)).code == 0
+
+
+def test_a_yes_that_is_not_used_yet_is_taken_back_by_asking_anew(say: Call, call: Call, made: Waits) -> None:
+    against = say("deny", made.approved, "--by", "human:lee", "--json")
+    assert against.error["code"] == "not_open"
+    line = against.error["message"].partition("; asking anew takes the yes back: ")[2]
+    assert call(*filled(line), "--actor", "human:lee").code == 0
+    with open_ledger(made.path, actor=AGENT) as ledger, pytest.raises(ApprovalRequired) as waits:
+        ledger.run("shop").perform(
+            "pay", {"order": 1}, pay, recovery="idempotent", dedupes_for=60, needs_approval=True
+        )
+    assert waits.value.id != made.approved
+
+
+def test_of_what_waits_no_more_it_is_told_what_became_of_it(say: Call, made: Waits) -> None:
+    new = say("request-approval", made.waiting, "--question", "Still?", "--json").document["id"]
+    for verb in (("approval",), ("approve", "--by", "human:kim")):
+        moved = say(verb[0], made.waiting, *verb[1:], "--json")
+        assert (moved.code, moved.error["code"]) == (3, "approval_not_found")
+        assert f"asked anew about its act, under '{new}', which is pending" in moved.error["message"]
+    with open_ledger(made.path, actor=AGENT) as ledger:
+        ledger.run("shop").perform(
+            "pay", {"order": 1}, pay, recovery="idempotent", dedupes_for=60, needs_approval=True
+        )
+    for verb in (("approval",), ("deny", "--by", "human:kim")):
+        done = say(verb[0], made.approved, *verb[1:], "--json")
+        assert (done.code, done.error["code"]) == (3, "approval_not_found")
+        assert "its act is done in run 'shop'" in done.error["message"]
+        assert "intent-ledger ask approvers run=shop" in done.error["message"]
 
 
 # --- asking anew -------------------------------------------------------------------------------------
@@ -213,7 +267,7 @@ def test_a_past_end_is_a_slip_of_the_pen(say: Call, made: Waits) -> None:
 
 
 def test_what_was_denied_is_asked_anew_by_a_person_only(say: Call, made: Waits) -> None:
-    key = made.denied[:64]
+    key = made.denied[:6]
     agent = say("request-approval", key, "--actor", "agent:refunds", "--json")
     assert (agent.code, agent.error["code"]) == (4, "approval_denied")
     assert say("request-approval", key, "--actor", "human:lee", "--json").document["repeated"] is False

@@ -16,7 +16,7 @@ from ledger.events import Event
 from ledger.record import Envelope, Record, Row
 from ledger.run.decision import Admitted, Refusal
 from ledger.run.sources import PREFIX
-from ledger.stores.base import Append, Blob, Guard, StreamAppend
+from ledger.stores.base import Append, Blob, Fresh, Guard, StreamAppend
 
 S = TypeVar("S")
 
@@ -49,7 +49,7 @@ class Draft(Generic[S]):
         self._rows: list[Row] = []
         self._guards: dict[str, int] = {}
         self._blobs: tuple[Blob, ...] = ()
-        self._fresh: tuple[bytes, ...] = ()
+        self._fresh: tuple[Fresh, ...] = ()
         self._others: list[Draft[S]] = []
         self.seen = seen
         """The state after what is drafted, and where it will stand."""
@@ -91,7 +91,7 @@ class Draft(Generic[S]):
             if decision.guards:
                 self._guards.update(decision.guards)
             if decision.fresh:
-                self._fresh += decision.fresh
+                self._fresh += tuple(Fresh(*act) for act in decision.fresh)
         if context.blobs:
             self._blobs += context.blobs
 

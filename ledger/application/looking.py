@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -19,17 +20,36 @@ from ledger.run.looking import histories, put_together, wanted
 from ledger.stores.base import StoredRow
 
 EVENTS_OF_A_KEY = 1000
-"""Newest events under one key that its history is folded from."""
+"""Events under one key, or intentions of one act, that are asked for at first; few have so many."""
 
-ACTS = 100
-"""Newest intentions of one act that a claim is compared with."""
+_MORE = 8
+"""How many times more are asked for where there were as many as were asked for."""
+
+
+def all_under(edge: Edge, *, key: bytes | None = None, act: bytes | None = None) -> list[StoredRow]:
+    """Read all there is under the digest of a key, or of an act, in global order.
+
+    The newest are no history: whoever writes enough after it would push what was intended out of sight.
+    """
+    limit = EVENTS_OF_A_KEY
+    while len(rows := edge.store.find(edge.tenant, key=key, act=act, limit=limit)) >= limit:
+        limit *= _MORE
+    return rows
+
+
+def all_under_each(edge: Edge, keys: Iterable[bytes]) -> list[StoredRow]:
+    """Read all there is under the digests of several keys, in global order, as of one moment."""
+    digests, each = list(keys), EVENTS_OF_A_KEY
+    while True:
+        rows = edge.store.find_all(edge.tenant, keys=digests, each=each)
+        if len(rows) < each or max(Counter(row.key for row in rows).values()) < each:
+            return rows
+        each *= _MORE
 
 
 def effect_of(edge: Edge, key: str) -> EffectHistory | None:
     """Read the history of an effect; None where nothing was intended under its key."""
-    return history_of(
-        key, _records(edge.store.find(edge.tenant, key=effect_digest(key), limit=EVENTS_OF_A_KEY))
-    )
+    return history_of(key, _records(all_under(edge, key=effect_digest(key))))
 
 
 def known_effect(edge: Edge, key: str) -> EffectHistory:
@@ -46,7 +66,7 @@ def known_effect(edge: Edge, key: str) -> EffectHistory:
 
 def runs_of(edge: Edge, key: str) -> list[str]:
     """List the runs that recorded something of an effect, the last first, each once."""
-    rows = edge.store.find(edge.tenant, key=effect_digest(key), limit=EVENTS_OF_A_KEY)
+    rows = all_under(edge, key=effect_digest(key))
     return list(dict.fromkeys(record.run for record in reversed(_records(rows))))
 
 
@@ -56,22 +76,30 @@ def effects_of(edge: Edge, keys: Iterable[str]) -> dict[str, EffectHistory]:
     if not several:
         return {}
     digests = [effect_digest(key) for key in several]
-    return histories(several, _records(edge.store.find_all(edge.tenant, keys=digests, each=EVENTS_OF_A_KEY)))
+    return histories(several, _records(all_under_each(edge, digests)))
 
 
 def look_up(edge: Edge, contract: Contract | None, command: Command, now: datetime) -> Looked | None:
-    """Read what a command about an effect is decided on: a constant number of queries."""
+    """Read what a command about an effect is decided on: a few queries, however much is found."""
     asked = wanted(contract, command)
     if asked is None:
         return None
     keys = [asked.key]
     if asked.undone_by is not None:
         keys.append(asked.undone_by)
+    intentions: list[StoredRow] = []
     if asked.act is not None:
-        intentions = _records(edge.store.find(edge.tenant, act=act_digest(asked.act), limit=ACTS))
-        keys += [record.event.key for record in intentions if isinstance(record.event, EffectIntended)]
+        # Counted before the histories are read: what comes between is one more than was counted.
+        intentions = all_under(edge, act=act_digest(asked.act))
+        events = (record.event for record in _records(intentions))
+        keys += [event.key for event in events if isinstance(event, EffectIntended)]
     found = effects_of(edge, keys)
-    return put_together(asked, found, lease_until=renewed_until(edge, found.get(asked.key), now))
+    return put_together(
+        asked,
+        found,
+        intentions=len(intentions),
+        lease_until=renewed_until(edge, found.get(asked.key), now),
+    )
 
 
 def leases_of(edge: Edge, keys: Iterable[str], now: datetime) -> dict[str, datetime]:

@@ -18,7 +18,7 @@ from ledger.run.asked import Asked, asked_of, intended, names_of, place_in, posi
 from ledger.run.begun_before import lapse, once_more, repeated, unsettled
 from ledger.run.consent import Waiting, consent_to
 from ledger.run.contract import Contract
-from ledger.run.decision import Admitted, Decision, Given, Refusal
+from ledger.run.decision import Act, Admitted, Decision, Given, Refusal
 from ledger.run.known import after
 from ledger.run.outcomes import stands_in
 from ledger.run.permits import CHECKS, covered_by, forbidden_look
@@ -146,9 +146,10 @@ def _admitted(asked: Asked, approval: str | None, guards: FrozenMap) -> Admitted
     return Admitted((*lapsed, event, started), guards, fresh=_fresh(asked))
 
 
-def _fresh(asked: Asked) -> tuple[bytes, ...]:
-    # Whoever looked has seen every earlier intention of the act.
-    return () if asked.given.looked is not None else (act_digest(asked.names.act),)
+def _fresh(asked: Asked) -> tuple[Act, ...]:
+    # What begins, or waits, between the look and the append is an intention more.
+    looked = asked.given.looked is not None
+    return (Act(act_digest(asked.names.act), asked.looked.intentions, looked),)
 
 
 def _lease_until(asked: Asked) -> datetime:

@@ -95,6 +95,18 @@ class Looked(NamedTuple):
     """The same act under other keys, the first intended first."""
     undoing: EffectHistory | None = None
     """The effect that is said to have undone an earlier one."""
+    intentions: int = 0
+    """How often the act was intended, under all its keys."""
+
+
+class Act(NamedTuple):
+    """An act, and how much of it was seen when something was decided."""
+
+    digest: bytes
+    intentions: int = 0
+    """How often it was intended."""
+    looked: bool = False
+    """The store was asked; else it was taken for one that nobody has intended."""
 
 
 class Admitted(NamedTuple):
@@ -108,8 +120,8 @@ class Admitted(NamedTuple):
     beside: Mapping[str, tuple[Event, ...]] = _NOTHING
     """Events of other runs that are appended with these or not at all: behind those of `Given.others`, and as
     the beginning of any other."""
-    fresh: tuple[bytes, ...] = ()
-    """Digests of acts that nobody may have intended before the append commits."""
+    fresh: tuple[Act, ...] = ()
+    """Acts that nobody may have intended, beyond what was seen, before the append commits."""
 
 
 class Refusal(NamedTuple):

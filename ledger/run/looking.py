@@ -76,7 +76,9 @@ def put_together(asked: Wanted, found: Mapping[str, EffectHistory], **more: Any)
 def looked_among(asked: Wanted, records: Sequence[Record]) -> Looked | None:
     """Look among the records of one run, as the store would among all; None where there is nothing."""
     intended = [record.event for record in records if isinstance(record.event, EffectIntended)]
-    keys = {event.key for event in intended if event.act == asked.act}
-    keys.update({asked.key} if asked.undone_by is None else {asked.key, asked.undone_by})
+    same = [event.key for event in intended if event.act == asked.act]
+    keys = {asked.key, *same}
+    if asked.undone_by is not None:
+        keys.add(asked.undone_by)
     found = histories(sorted(keys), records)
-    return put_together(asked, found) if found else None
+    return put_together(asked, found, intentions=len(same)) if found else None

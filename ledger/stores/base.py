@@ -100,6 +100,16 @@ class Blob(NamedTuple):
     as soon as somebody asks for it."""
 
 
+class Fresh(NamedTuple):
+    """An act that nobody may have intended unseen: what the writer decided on is all there is of it."""
+
+    act: bytes
+    known: int = 0
+    """How many stored events with this `act` the writer has seen; there may be no more of them."""
+    alone: bool = False
+    """Two appends that both say so of one act are decided one after the other wherever they are in flight."""
+
+
 class Append(NamedTuple):
     """One all-or-nothing append of one tenant: one or several streams, guards and blobs.
 
@@ -110,11 +120,13 @@ class Append(NamedTuple):
     streams: tuple[StreamAppend, ...]
     guards: tuple[Guard, ...] = ()
     blobs: tuple[Blob, ...] = ()
-    fresh: tuple[bytes, ...] = ()
-    """Digests that no stored event of the tenant may have as its `act`; those of this append do not count.
+    fresh: tuple[Fresh, ...] = ()
+    """Acts of which no more events of the tenant may be stored than are known; those of this append do not
+    count.
 
     It is looked up as the append is stored, and nothing is held: of two appends to different streams that are
-    in flight at the same time both may be stored, as two processes on PostgreSQL can have it.
+    in flight at the same time both may be stored, as two processes on PostgreSQL can have it, unless both
+    want to be `alone` with the act.
     """
 
 
@@ -182,8 +194,8 @@ class Store(Protocol):
             IdInUse: the same event ids stand there with other content.
             EffectInFlight: a claim is taken by another event; `key` is that row's `key` in hex, `run` and
                 `position` say where it stands.
-            ActKnown: an event has an act that was to be fresh; `act` names it, `run` and `position` say where
-                the newest event with it stands.
+            ActKnown: more events than are known have an act that was to be fresh; `act` names it, `run` and
+                `position` say where the newest event with it stands.
             InvalidInput: the append contradicts itself, or holds what the database cannot.
             StoreBusy: too many appends wait, or another process keeps the file; nothing was stored.
             StoreUnavailable: the fate is not known; repeat the same append as it is.

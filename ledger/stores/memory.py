@@ -309,9 +309,9 @@ class _Tables:
         held = self.digests.get((tenant, "claim", claim))
         return Place(held[0].stream, held[0].position) if held else None
 
-    def intended(self, tenant: str, act: bytes) -> Place | None:
-        known = self.digests.get((tenant, "act", act))
-        return Place(known[-1].stream, known[-1].position) if known else None
+    def intended(self, tenant: str, act: bytes, known: int) -> Place | None:
+        rows = self.digests.get((tenant, "act", act), [])
+        return Place(rows[-1].stream, rows[-1].position) if len(rows) > known else None
 
     # --- storing ---------------------------------------------------------------------------------
 

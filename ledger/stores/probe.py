@@ -44,8 +44,8 @@ class View(Protocol):
     def holder(self, tenant: str, claim: bytes) -> Place | None:
         """Find the event that holds a claim."""
 
-    def intended(self, tenant: str, act: bytes) -> Place | None:
-        """Find the newest event with an act."""
+    def intended(self, tenant: str, act: bytes, known: int) -> Place | None:
+        """Find the newest event with an act, where more than `known` events have it."""
 
 
 def decide(append: Append, view: View) -> Appended | LedgerError | None:
@@ -97,8 +97,8 @@ def _claimed(append: Append, view: View) -> LedgerError | None:
 
 
 def _known(append: Append, view: View) -> ActKnown | None:
-    for act in append.fresh:
-        earlier = view.intended(append.tenant, act)
+    for act, known, _ in append.fresh:
+        earlier = view.intended(append.tenant, act, known)
         if earlier is not None:
             return ActKnown(
                 f"the act was intended before, at position {earlier.position} of {earlier.stream!r}",

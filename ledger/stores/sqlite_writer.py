@@ -237,8 +237,9 @@ class _View:
         found = self._cursor.execute(self._sql["holder"], (tenant, claim)).fetchone()
         return None if found is None else Place._make(found)
 
-    def intended(self, tenant: str, act: bytes) -> Place | None:
-        found = self._cursor.execute(self._sql["intended"], (tenant, act)).fetchone()
+    def intended(self, tenant: str, act: bytes, known: int) -> Place | None:
+        place = {"tenant": tenant, "digest": act, "known": known}
+        found = self._cursor.execute(self._sql["intended"], place).fetchone()
         return None if found is None else Place._make(found)
 
 

@@ -5,6 +5,7 @@ And nothing that anybody answers leaves a run without a way on.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -137,12 +138,11 @@ class Approvals(RuleBasedStateMachine):
         if self.runs[one.run].position != one.position:
             return False
         events = [record.event for record in self.order]
-        acts = {act_digest(event.act) for event in events if isinstance(event, e.EffectIntended)}
+        acts = Counter(act_digest(event.act) for event in events if isinstance(event, e.EffectIntended))
         attempts = {(event.key, event.attempt) for event in events if isinstance(event, e.EffectStarted)}
         begun = [event for event in one.decision.events if isinstance(event, e.EffectStarted)]
-        return acts.isdisjoint(one.decision.fresh) and all(
-            (event.key, event.attempt) not in attempts for event in begun
-        )
+        unseen = any(acts[act.digest] > act.intentions for act in one.decision.fresh)
+        return not unseen and all((event.key, event.attempt) not in attempts for event in begun)
 
     def land(self, one: Sent) -> None:
         run = self.keep(one.run, one.decision.events, AGENT)

@@ -9,7 +9,7 @@ from ledger.canonical import MAX_INTEGER
 from ledger.codec import act_digest
 from ledger.commands import ClaimEffect
 from ledger.run.claims import names_of, to_look_up
-from ledger.run.decision import Admitted, Refusal
+from ledger.run.decision import Act, Admitted, Refusal
 from ledger.run.keys import act_key, effect_key, given_key
 from ledger.testing import START, given
 from ledger.values import Recovery, Step
@@ -65,14 +65,17 @@ def test_a_new_act_is_decided_without_a_look_and_must_be_fresh_where_it_is_appen
     assert not to_look_up(OPEN.contract, claim())
     decision = OPEN.when(claim()).decision
     assert isinstance(decision, Admitted)
-    assert decision.fresh == (act_digest(names_of(OPEN.contract, claim()).act),)
+    assert decision.fresh == (Act(act_digest(names_of(OPEN.contract, claim()).act)),)
 
 
-def test_whoever_has_looked_needs_no_fresh_act() -> None:
+def test_whoever_has_looked_needs_an_act_of_which_there_is_no_more_than_was_seen() -> None:
     other = begun(OPEN, claim(step="one", occurrence="one"))
-    decision = other.when(claim(step="two", occurrence="two")).decision
+    (key,) = (effect.key for effect in other.contract.effects)
+    again = begun(other.when(fail(key=key)).after, claim(step="one", occurrence="one", max_attempts=2))
+    decision = again.when(claim(step="two", occurrence="two")).decision
     assert isinstance(decision, Admitted)
-    assert decision.fresh == ()
+    act = act_digest(names_of(OPEN.contract, claim()).act)
+    assert decision.fresh == (Act(act, intentions=2, looked=True),)
 
 
 def test_what_the_contract_holds_of_key_or_act_is_looked_up_and_nothing_else() -> None:

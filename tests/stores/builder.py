@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from ledger.record import ZERO_HASH, Envelope, Row, digest, write
-from ledger.stores.base import Append, Blob, FullStore, Guard, Link, StoredRow, StreamAppend
+from ledger.stores.base import Append, Blob, Fresh, FullStore, Guard, Link, StoredRow, StreamAppend
 from ledger.values import Actor
 
 T = TypeVar("T")
@@ -78,10 +78,11 @@ def one(
     tenant: str = TENANT,
     guards: Sequence[Guard] = (),
     blobs: Sequence[Blob] = (),
-    fresh: Sequence[bytes] = (),
+    fresh: Sequence[bytes | Fresh] = (),
 ) -> Append:
-    """Put parts into one append."""
-    return Append(tenant, parts, tuple(guards), tuple(blobs), tuple(fresh))
+    """Put parts into one append; of an act given as bytes nothing is known."""
+    acts = (one if isinstance(one, Fresh) else Fresh(one) for one in fresh)
+    return Append(tenant, parts, tuple(guards), tuple(blobs), tuple(acts))
 
 
 def told(record: bytes) -> Any:

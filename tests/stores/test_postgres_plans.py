@@ -7,9 +7,9 @@ from hashlib import sha256
 import pytest
 
 from ledger.errors import InvalidInput
-from ledger.stores.base import Append, Blob, Guard
+from ledger.stores.base import Append, Blob, Fresh, Guard
 from ledger.stores.postgres import plans
-from ledger.stores.postgres.plans import ORDINALS, plan, plan_blobs, plan_one
+from ledger.stores.postgres.plans import ORDINALS, plan, plan_blobs, plan_locks, plan_one
 from tests.stores.builder import TENANT, Spec, one, part
 
 FIRST = part("run-1", "a")
@@ -28,6 +28,7 @@ def blob(content: bytes, kind: str = "message", expires_at: str | None = None) -
         (one(part("run-1", Spec("a", key=b"k" * 16))), "append_one_keyed"),
         (one(part("run-1", "a", "b")), "append_several"),
         (one(part("run-1", Spec("a", act=b"a" * 16)), fresh=[b"a" * 16]), "append_several"),
+        (one(part("run-1", Spec("a", act=b"a" * 16)), fresh=[Fresh(b"a" * 16, 2)]), "append_several"),
         (one(FIRST, guards=GUARDS), "append_guarded"),
         (one(part("run-1", "a", Spec("b", claim=b"c" * 16)), guards=GUARDS), "append_guarded"),
     ],
@@ -45,6 +46,7 @@ def test_a_common_append_has_a_statement_of_its_own(append: Append, name: str) -
         one(FIRST, part("run-2", "b")),
         one(FIRST, blobs=[blob(b"x")]),
         one(part("$source:a", "p")),
+        one(FIRST, fresh=[Fresh(b"a" * 16, alone=True)]),
     ],
 )
 def test_what_takes_more_than_one_statement_or_a_lock_has_none(append: Append) -> None:
@@ -124,3 +126,25 @@ def test_what_no_transaction_has_room_for_is_refused(monkeypatch: pytest.MonkeyP
     with pytest.raises(InvalidInput) as refused:
         plans.check_size(one(part("run-1", "a", "b")))
     assert refused.value.path == "append"
+
+
+def test_who_wants_to_be_alone_with_acts_locks_them_in_one_order_whoever_it_is() -> None:
+    """Or two that want the same two would wait for each other."""
+    acts = [bytes([number]) * 16 for number in range(8)]
+    shuffled = [Fresh(act, alone=True) for act in (*acts[5:], *acts[:5], acts[0])]
+    one_way = plan_locks("ledger", [one(FIRST, fresh=shuffled)])
+    other_way = plan_locks("ledger", [one(FIRST, fresh=[each]) for each in shuffled])
+    assert one_way == other_way == sorted(set(one_way))
+    assert len(one_way) == len(acts)
+    assert all(-(2**63) <= lock < 2**63 for lock in one_way)
+
+
+def test_an_act_of_another_tenant_or_schema_is_another_and_one_that_is_shared_is_not_locked() -> None:
+    fresh = [Fresh(b"a" * 16, alone=True)]
+    mine = plan_locks("ledger", [one(FIRST, fresh=fresh)])
+    assert mine != plan_locks("ledger", [one(FIRST, fresh=fresh, tenant="globex")])
+    assert mine != plan_locks("ledger2", [one(FIRST, fresh=fresh)])
+    assert plan_locks("ab", [one(FIRST, fresh=fresh, tenant="c")]) != plan_locks(
+        "a", [one(FIRST, fresh=fresh, tenant="bc")]
+    )
+    assert plan_locks("ledger", [one(FIRST, fresh=[Fresh(b"a" * 16, 3)]), one(FIRST)]) == []

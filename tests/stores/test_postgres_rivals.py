@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ledger.errors import ActKnown, GuardMoved, PositionConflict
-from ledger.stores.base import Append, Appended, Guard
+from ledger.stores.base import Append, Appended, Fresh, Guard
 from ledger.stores.postgres.errors import Trouble
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.store import PostgresStore
@@ -23,7 +23,7 @@ from tests.stores.place import address, administer, schema_of
 from tests.stores.uncommitted import held_open
 
 POLICY = "$source:policy"
-ACT = b"a" * 16
+ACT, OTHER = b"a" * 16, b"o" * 16
 
 
 @pytest.fixture
@@ -268,3 +268,29 @@ def test_an_act_is_known_once_it_is_committed_and_not_before(store: PostgresStor
     known = store._writer.commit([intends("run-3"), one(part("run-y", "y"))])[0]
     assert isinstance(known, ActKnown)
     assert ids(store.find(TENANT, act=ACT)) == ["run-1.a", "run-2.a"]
+
+
+@pytest.mark.parametrize("company", [0, 2])
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+def test_who_wants_to_be_alone_with_an_act_waits_for_who_is(
+    store: PostgresStore, url: str, end: str, company: int
+) -> None:
+    """So the second of two that have looked finds what the first stored, in whatever process it is."""
+    others = [one(part(f"run-x{number}", f"x-{number}")) for number in range(company)]
+    mine, rival = (
+        one(part(run, Spec(f"{run}.a", act=ACT)), fresh=[Fresh(ACT, alone=True)])
+        for run in ("run-2", "run-1")
+    )
+    with ThreadPoolExecutor(1) as pool, held_open(store, rival) as holder:
+        settling = pool.submit(store._writer.commit, [mine, *others])
+        until_waited_for(url, holder)
+        # Who has not looked waits for nobody, and neither does another act.
+        with closing(PostgresStore(url)) as third:
+            third.append(one(part("run-3", Spec("other", act=OTHER)), fresh=[Fresh(OTHER, alone=True)]))
+            third.append(one(part("run-4", Spec("plain")), fresh=[ACT]))
+        holder.command(end.encode())
+        outcome, *rest = settling.result(60)
+    assert isinstance(outcome, ActKnown if end == "COMMIT" else Appended)
+    assert all(isinstance(each, Appended) for each in rest)
+    assert ids(store.find(TENANT, act=ACT)) == (["run-1.a"] if end == "COMMIT" else ["run-2.a"])
+    assert_whole(store)

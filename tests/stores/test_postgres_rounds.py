@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ledger.errors import PositionConflict, StoreUnavailable
-from ledger.stores.base import Append, Appended
+from ledger.stores.base import Append, Appended, Fresh
 from ledger.stores.postgres import rounds
 from ledger.stores.postgres.rounds import Rounds
 from tests.stores.builder import LATER, TENANT, Spec, one, part
@@ -119,6 +119,20 @@ def test_all_who_waited_for_an_act_that_is_stored_go_on_to_be_refused_together()
     assert batch.next() == [0]
     batch.settle(0, STORED)
     assert batch.next() == [1, 2, 3]
+
+
+def test_who_has_seen_something_of_an_act_waits_again_where_what_is_stored_may_be_what_was_seen() -> None:
+    """The first is stored already, as its sender has not heard; both others have seen it."""
+    seen = [
+        one(part(f"run-{number}", Spec("a", act=ACT)), fresh=[Fresh(ACT, known)])
+        for number, known in enumerate((1, 2, 2))
+    ]
+    batch = Rounds(seen)
+    assert batch.next() == [0]
+    batch.settle(0, Appended((1,), repeated=True))
+    assert batch.next() == [1]
+    batch.settle(1, STORED)
+    assert batch.next() == [2]
 
 
 def test_who_needs_no_fresh_act_waits_for_none() -> None:

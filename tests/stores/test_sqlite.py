@@ -167,7 +167,7 @@ def test_every_query_is_answered_by_an_index(store: SQLiteStore, path: Path, nam
         count = text.count("?")
         parameters = ("x",) * count if count else dict.fromkeys(
             ("tenant", "stream", "after", "upto", "limit", "fold", "prefix", "digest", "position", "hash",
-             "state", "keep_every", "kind"), 1
+             "state", "keep_every", "kind", "known"), 1
         )  # fmt: skip
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
     scanned = [

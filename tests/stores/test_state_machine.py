@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 from ledger.errors import ActKnown, EffectInFlight, GuardMoved, IdInUse, LedgerError, PositionConflict
-from ledger.stores.base import Append, Appended, Blob, FullStore, Guard, SnapshotRow, StreamAppend
+from ledger.stores.base import Append, Appended, Blob, Fresh, FullStore, Guard, SnapshotRow, StreamAppend
 from ledger.stores.memory import MemoryStore
 from ledger.stores.sqlite import SQLiteStore
 from tests.stores.builder import LATER, NOON, Spec, assert_whole, ids, in_memory, part
@@ -59,8 +60,8 @@ class Model:
         claims = [spec.claim for said in specs for spec in said if spec.claim is not None]
         if held & set(claims) or len(set(claims)) < len(claims):
             return EffectInFlight
-        acts = {spec.act for (owner, _, _), spec in self.specs.items() if owner == tenant}
-        if acts & set(append.fresh):
+        acts = Counter(spec.act for (owner, _, _), spec in self.specs.items() if owner == tenant)
+        if any(acts[fresh.act] > fresh.known for fresh in append.fresh):
             return ActKnown
         return self._store(append, specs)
 
@@ -157,7 +158,7 @@ class Stores(RuleBasedStateMachine):
         keys=st.lists(DIGESTS, min_size=3, max_size=3),
         guards=st.lists(st.tuples(SOURCES, st.integers(-1, 0)), max_size=2),
         content=st.none() | st.binary(max_size=3),
-        fresh=st.just([]) | st.lists(ACTS, max_size=2),
+        fresh=st.just([]) | st.lists(st.builds(Fresh, ACTS, st.integers(0, 2), st.booleans()), max_size=2),
     )
     def append(
         self,
@@ -167,7 +168,7 @@ class Stores(RuleBasedStateMachine):
         keys: list[bytes | None],
         guards: list[tuple[str, int]],
         content: bytes | None,
-        fresh: list[bytes],
+        fresh: list[Fresh],
     ) -> Any:
         specs = [self.fresh(claims, keys) for _ in runs]
         parts = [self.build(tenant, run, lag, said) for (run, lag), said in zip(runs, specs, strict=True)]

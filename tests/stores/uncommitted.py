@@ -9,8 +9,10 @@ from hashlib import sha256
 import psycopg
 
 from ledger.stores.base import Append, Blob, Guard
+from ledger.stores.postgres.plans import plan_locks
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.store import PostgresStore
+from ledger.stores.postgres.writer import lock_acts
 from tests.stores.builder import Spec, one, part
 from tests.stores.place import database
 
@@ -28,6 +30,7 @@ def held_open(store: PostgresStore, *batch: Append) -> Iterator[Session]:
             assert writer._lock_heads(session, batch[0])
             writer._move(session, batch[0])
         else:
+            lock_acts(session, plan_locks(store._server.schema, batch))
             assert all(writer._insert(session, batch))
         yield session
 

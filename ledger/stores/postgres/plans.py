@@ -7,6 +7,7 @@ would. What is too large for one statement is begun by it and continued by other
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -87,6 +88,8 @@ def plan_one(append: Append) -> Statement | None:
     part = parts[0]
     if part.is_source:
         return None
+    if append.fresh and any(fresh.alone for fresh in append.fresh):
+        return None  # it is locked first
     rows = part.rows
     if len(rows) == 1 and not append.guards and not append.fresh:
         return _one(append.tenant, part, rows[0])
@@ -110,6 +113,22 @@ def plan(appends: Sequence[Append]) -> Plan:
     else:
         statement = _batch(appends, first)
     return Plan(statement, [Statement("append_more", _rows(chunk)) for chunk in rest], offsets)
+
+
+def plan_locks(schema: str, appends: Iterable[Append]) -> list[int]:
+    """List the numbers to lock before appends that want to be alone with an act, in the order to lock them.
+
+    Locks of this kind are of the whole database, so that of an act says in which schema it is. That two acts
+    have one number does no harm: one of them waits.
+    """
+    wanted = {(append.tenant, fresh.act) for append in appends for fresh in append.fresh if fresh.alone}
+    return sorted(_lock(schema, tenant, act) for tenant, act in wanted)
+
+
+def _lock(schema: str, tenant: str, act: bytes) -> int:
+    # Cut so that no name of a schema and a tenant is read as that of another two.
+    name = b"%d %d " % (len(schema), len(tenant)) + f"{schema}{tenant}".encode() + act
+    return int.from_bytes(sha256(name).digest()[:8], "big", signed=True)
 
 
 def plan_blobs(appends: Iterable[Append]) -> Iterator[Statement]:
@@ -201,7 +220,8 @@ def _of_one_stream(append: Append, part: StreamAppend, rows: Sequence[Row]) -> S
         part.prev,
         *_bytes(rows),
         _digests(claims),
-        byte_strings(append.fresh) if append.fresh else None,
+        byte_strings([fresh.act for fresh in append.fresh]) if append.fresh else None,
+        numbers(fresh.known for fresh in append.fresh) if append.fresh else None,
     ]
     if not append.guards:
         return Statement("append_several", values)
@@ -218,7 +238,7 @@ def _batch(appends: Sequence[Append], placed: Sequence[_Placed]) -> Statement:
         (member, append.tenant, guard) for member, append in enumerate(appends) for guard in append.guards
     ]
     heads = sorted({(tenant, guard.stream) for _, tenant, guard in guards})
-    fresh = [(member, append.tenant, act) for member, append in enumerate(appends) for act in append.fresh]
+    fresh = [(member, append.tenant, one) for member, append in enumerate(appends) for one in append.fresh]
     return Statement(
         "append_batch",
         [
@@ -237,7 +257,8 @@ def _batch(appends: Sequence[Append], placed: Sequence[_Placed]) -> Statement:
             *_rows(placed),
             numbers(member for member, _, _ in fresh),
             texts(tenant for _, tenant, _ in fresh),
-            byte_strings([act for _, _, act in fresh]),
+            byte_strings([one.act for _, _, one in fresh]),
+            numbers(one.known for _, _, one in fresh),
         ],
     )
 

@@ -30,8 +30,11 @@ class Rounds:
         self._outcomes: list[Outcome | None] = [None] * len(batch)
         self._tries = [0] * len(batch)
         self._wanting: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        self._fresh = {(append.tenant, act) for append in batch for act in append.fresh}
-        """Acts that one of them needs to be fresh and none of those that were stored holds."""
+        wanted = [(append.tenant, fresh) for append in batch for fresh in append.fresh]
+        self._fresh = {(tenant, fresh.act) for tenant, fresh in wanted}
+        """Acts that one of them needs to be fresh, without those of which all who wait will be refused."""
+        self._seen = {(tenant, fresh.act) for tenant, fresh in wanted if fresh.known}
+        """Acts of which one of them has seen something: what is stored need not refuse it."""
         for member, append in enumerate(batch):
             for part in append.streams:
                 self._wanting[append.tenant, part.stream].append(member)
@@ -62,7 +65,7 @@ class Rounds:
             wanted = [(append.tenant, part.stream) for part in append.streams]
             if not streams.isdisjoint(wanted):
                 continue
-            if append.fresh and any((append.tenant, act) in acts for act in append.fresh):
+            if append.fresh and any((append.tenant, fresh.act) in acts for fresh in append.fresh):
                 continue
             for part in append.streams:
                 events += len(part.rows)
@@ -86,7 +89,7 @@ class Rounds:
         if isinstance(outcome, Appended):
             winner = self.batch[member]
             if self._fresh:
-                self._fresh -= _acts(winner)
+                self._fresh -= _acts(winner) - self._seen
             for won in winner.streams:
                 wanting = self._wanting[winner.tenant, won.stream]
                 for rival in wanting if len(wanting) > 1 else ():

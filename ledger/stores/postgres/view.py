@@ -31,6 +31,6 @@ class View:
         found = self._session.fetch("holder", tenant, claim)
         return Place._make(found[0]) if found else None
 
-    def intended(self, tenant: str, act: bytes) -> Place | None:
-        found = self._session.fetch("intended", tenant, act)
+    def intended(self, tenant: str, act: bytes, known: int) -> Place | None:
+        found = self._session.fetch("intended", tenant, act, known)
         return Place._make(found[0]) if found else None

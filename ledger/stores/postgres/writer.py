@@ -30,7 +30,7 @@ from ledger.stores.postgres.errors import (
     trouble,
 )
 from ledger.stores.postgres.holders import lock_holders
-from ledger.stores.postgres.plans import plan, plan_blobs, plan_one
+from ledger.stores.postgres.plans import plan, plan_blobs, plan_locks, plan_one
 from ledger.stores.postgres.pool import PASSING
 from ledger.stores.postgres.rounds import Outcome, Rounds
 from ledger.stores.postgres.server import Server
@@ -281,11 +281,13 @@ class Writer:
     ) -> list[tuple[int, ...] | None]:
         """Store appends that share no stream, each whole or not at all; return the gids of each."""
         planned = plan(appends)
-        if not planned.more and not brief and not any(append.blobs for append in appends):
+        locks = plan_locks(self._server.schema, appends)
+        if not planned.more and not brief and not locks and not any(append.blobs for append in appends):
             return planned.stored(_gids(session.run(*planned.first)))
         with self._transaction(session):
             if brief:
                 session.command(b"SET LOCAL lock_timeout = %d" % (_BRIEF_SECONDS * 1000))
+            lock_acts(session, locks)
             return self._insert(session, appends)
 
     def _insert(self, session: Session, appends: Sequence[Append]) -> list[tuple[int, ...] | None]:
@@ -372,6 +374,15 @@ class Writer:
         self._in_use = self._in_doubt = False
         if session is not None:
             session.close()
+
+
+def lock_acts(session: Session, locks: Sequence[int]) -> None:
+    """Wait until nobody else has these locks, and hold them until the transaction ends.
+
+    A statement sees what was stored before it began, so this is one of its own, before that which decides.
+    """
+    if locks:
+        session.command(b"; ".join(b"SELECT pg_advisory_xact_lock(%d)" % lock for lock in locks))
 
 
 def _gids(result: PGresult) -> list[int]:

@@ -57,8 +57,9 @@ WHERE coalesce(last.position, 0) = $3::bigint
 RETURNING gid
 
 -- name: append_several
--- The same for several events of one stream. $10 are the claims among them and $11 the acts that no stored event
--- may have; where there are none it is NULL, and so are the lists of key columns that no event has.
+-- The same for several events of one stream. $10 are the claims among them, $11 the acts that must be fresh and $12
+-- how many stored events may have each; where there are none it is NULL, and so are the lists of key columns that
+-- no event has.
 INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
 SELECT ids.first + row.number - 1, $3::bigint + row.number, $1::text, $2::text, row.hash, row.key, row.act,
     row.claim, row.record
@@ -87,28 +88,28 @@ WHERE coalesce(last.position, 0) = $3::bigint
     )
     AND NOT EXISTS (
         SELECT
-        FROM unnest($11::bytea[]) AS fresh (act)
+        FROM unnest($11::bytea[], $12::bigint[]) AS fresh (act, known)
         CROSS JOIN LATERAL (
-            SELECT FROM {schema}.events WHERE tenant = $1::text AND act = fresh.act LIMIT 1
-        ) AS known
+            SELECT FROM {schema}.events WHERE tenant = $1::text AND act = fresh.act OFFSET fresh.known LIMIT 1
+        ) AS unknown
     )
 RETURNING gid
 
 -- name: append_guarded
--- The same where source streams ($12) must still stand where the writer saw them ($13). Their heads are locked
+-- The same where source streams ($13) must still stand where the writer saw them ($14). Their heads are locked
 -- by name, before anything takes a transaction id, and so that whoever moves one waits: what was admitted
 -- before a move comes before it in the global order as well.
 WITH heads AS MATERIALIZED (
     SELECT stream, position
     FROM {schema}.heads
-    WHERE tenant = $1::text AND stream = ANY ($12::text[])
+    WHERE tenant = $1::text AND stream = ANY ($13::text[])
     ORDER BY stream
     FOR SHARE
 ),
 standing AS MATERIALIZED (
     SELECT count(*) AS guards
     FROM heads
-    JOIN unnest($12::text[], $13::bigint[]) AS guard (stream, position) USING (stream, position)
+    JOIN unnest($13::text[], $14::bigint[]) AS guard (stream, position) USING (stream, position)
 )
 INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
 SELECT ids.first + row.number - 1, $3::bigint + row.number, $1::text, $2::text, row.hash, row.key, row.act,
@@ -123,7 +124,7 @@ LEFT JOIN LATERAL (
 ) AS last ON true
 CROSS JOIN LATERAL (
     SELECT ((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20 AS first
-    WHERE standing.guards = cardinality($12::text[])
+    WHERE standing.guards = cardinality($13::text[])
 ) AS ids
 CROSS JOIN unnest($5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[])
     WITH ORDINALITY AS row (hash, key, act, claim, record, number)
@@ -139,10 +140,10 @@ WHERE coalesce(last.position, 0) = $3::bigint
     )
     AND NOT EXISTS (
         SELECT
-        FROM unnest($11::bytea[]) AS fresh (act)
+        FROM unnest($11::bytea[], $12::bigint[]) AS fresh (act, known)
         CROSS JOIN LATERAL (
-            SELECT FROM {schema}.events WHERE tenant = $1::text AND act = fresh.act LIMIT 1
-        ) AS known
+            SELECT FROM {schema}.events WHERE tenant = $1::text AND act = fresh.act OFFSET fresh.known LIMIT 1
+        ) AS unknown
     )
 RETURNING gid
 
@@ -150,7 +151,7 @@ RETURNING gid
 -- Store many appends, each whole or not at all, none waiting for another. $1 to $5 are the streams they build
 -- on (each once), $6 to $9 their guards, $10 and $11 the heads of these, each once and by name. The events
 -- follow, by place: in another order two processes that insert the same places would wait for each other. $22 to
--- $24 are the acts that no stored event may have.
+-- $25 are the acts that must be fresh.
 WITH heads AS MATERIALIZED (
     SELECT head.tenant, head.stream, head.position
     FROM unnest($10::text[], $11::text[]) AS wanted (tenant, stream)
@@ -194,10 +195,14 @@ refused AS MATERIALIZED (
     WHERE row.claim IS NOT NULL
     UNION ALL
     SELECT fresh.member
-    FROM unnest($22::bigint[], $23::text[], $24::bytea[]) AS fresh (member, tenant, act)
+    FROM unnest($22::bigint[], $23::text[], $24::bytea[], $25::bigint[]) AS fresh (member, tenant, act, known)
     CROSS JOIN LATERAL (
-        SELECT FROM {schema}.events WHERE events.tenant = fresh.tenant AND events.act = fresh.act LIMIT 1
-    ) AS known
+        SELECT
+        FROM {schema}.events
+        WHERE events.tenant = fresh.tenant AND events.act = fresh.act
+        OFFSET fresh.known
+        LIMIT 1
+    ) AS unknown
 )
 INSERT INTO {schema}.events (gid, position, tenant, run, hash, key, act, claim, record)
 SELECT (SELECT first FROM ids) + row.ordinal, row.position, row.tenant, row.run, row.hash, row.key, row.act,
@@ -263,10 +268,11 @@ FROM {schema}.events
 WHERE tenant = $1 AND claim = $2
 
 -- name: intended
--- The newest event with an act.
+-- The newest event with an act, where more than $3 events have it.
 SELECT run, position
 FROM {schema}.events
 WHERE tenant = $1 AND act = $2
+    AND EXISTS (SELECT FROM {schema}.events WHERE tenant = $1 AND act = $2 OFFSET $3::bigint LIMIT 1)
 ORDER BY gid DESC
 LIMIT 1
 

@@ -41,10 +41,11 @@ FROM events
 WHERE tenant = ? AND claim = ?
 
 -- name: intended
--- The newest event with an act.
+-- The newest event with an act, where more than the known number of events have it.
 SELECT run, position
 FROM events
-WHERE tenant = ? AND act = ?
+WHERE tenant = :tenant AND act = :digest
+    AND EXISTS (SELECT 1 FROM events WHERE tenant = :tenant AND act = :digest LIMIT 1 OFFSET :known)
 ORDER BY gid DESC
 LIMIT 1
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 
 from ledger.application.edge import Edge
-from ledger.application.looking import EVENTS_OF_A_KEY, renewed_until
+from ledger.application.looking import all_under_each, renewed_until
 from ledger.application.reading import records_of
 from ledger.application.rows import decoded
 from ledger.application.shared import Shared
@@ -111,7 +111,7 @@ def _effects(edge: Edge, contract: Contract, keys: Iterable[str], end: int | Non
     left = iter(keys)
     while some := list(islice(left, _AT_ONCE)):
         digests = [effect_digest(key) for key in some]
-        rows = edge.store.find_all(edge.tenant, keys=digests, each=EVENTS_OF_A_KEY)
+        rows = all_under_each(edge, digests)
         records = [
             decoded(row)
             for row in rows

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ledger.application.consents import consent_in
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.listing import Unread, list_runs
-from ledger.application.looking import EVENTS_OF_A_KEY, effects_of, renewed_until
+from ledger.application.looking import all_under, effects_of, renewed_until
 from ledger.application.rows import decoded
 from ledger.application.settling import Unsettled, oldest_first, unsettled
 from ledger.canonical import invalid
@@ -185,10 +185,9 @@ def as_time_makes_it(
 def events_of(ledger: Ledger, key: str) -> list[Record]:
     """Return what is recorded under the key of an effect, in global order, across all runs of its lineage.
 
-    The newest thousand records; each is verified against its hash.
+    Each is verified against its hash.
     """
-    rows = ledger.store.find(ledger.tenant, key=effect_digest(key), limit=EVENTS_OF_A_KEY)
-    records = map(decoded, rows)
+    records = map(decoded, all_under(edge_of(ledger), key=effect_digest(key)))
     return [record for record in records if getattr(record.event, "key", None) == key]
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ledger.application.edge import Edge
 from ledger.application.expired import ExpiredContent, expired
 from ledger.application.loaded import Loaded
+from ledger.application.looking import all_under_each
 from ledger.application.payloads import content_of
 from ledger.application.rows import decoded
 from ledger.canonical import invalid, load_text
@@ -24,7 +25,6 @@ from ledger.stores.base import Link, StoredRow
 from ledger.values import Payload, utc
 
 PAGE = 500
-_EVENTS_OF_A_KEY = 1000
 
 
 def records_of(
@@ -154,7 +154,7 @@ def _results(edge: Edge, contract: Contract) -> dict[str, Payload]:
         elif kind == "observation" and (view is None or has_let_go(contract)):
             digests[observation_digest(contract.run, key)] = ref
     if digests:
-        for row in edge.store.find_all(edge.tenant, keys=digests, each=_EVENTS_OF_A_KEY):
+        for row in all_under_each(edge, digests):
             ref = digests[row.key or b""]
             if row.stream == contract.run and row.position > contract.position:
                 continue

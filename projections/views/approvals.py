@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 from ledger.application.edge import Edge
 from ledger.application.ledger import Ledger, edge_of
-from ledger.application.looking import EVENTS_OF_A_KEY
+from ledger.application.looking import all_under_each
 from ledger.application.rows import decoded
 from ledger.codec import effect_digest
 from ledger.events import EffectIntended
@@ -132,7 +132,7 @@ _CONTRACTS = "SELECT r.run, r.position, r.contract FROM {runs.runs} AS r WHERE r
 def _acts(edge: Edge, keys: Iterable[str]) -> dict[str, EffectIntended]:
     """Read what was intended last under keys, by whichever run of a lineage."""
     digests = [effect_digest(key) for key in dict.fromkeys(keys)]
-    found = (decoded(row) for row in edge.store.find_all(edge.tenant, keys=digests, each=EVENTS_OF_A_KEY))
+    found = map(decoded, all_under_each(edge, digests))
     return {record.event.key: record.event for record in found if isinstance(record.event, EffectIntended)}
 
 

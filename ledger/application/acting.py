@@ -17,6 +17,7 @@ from ledger import commands as c
 from ledger.application.edge import Edge
 from ledger.application.expired import gone
 from ledger.application.heartbeats import Beat
+from ledger.application.kinds import load_contract
 from ledger.application.looking import effect_of, renewed_until
 from ledger.application.observing import fresh
 from ledger.application.payloads import Packed, content_of, pack_report
@@ -35,6 +36,7 @@ from ledger.run.contract import Contract
 from ledger.run.decide import barred
 from ledger.run.history import EffectHistory
 from ledger.run.permission import Objection, Permission
+from ledger.run.resending import against_sending
 from ledger.run.rules import names_tool
 from ledger.secrets import without_values
 from ledger.stores.base import Blob
@@ -206,10 +208,14 @@ class Doing:
         return value if signature is None else signature.result_read(value)
 
     def weigh(self) -> p.Moment:
-        """Read what is known of the effect, and what time it is by the clock of leases."""
+        """Read what is known of the effect, what forbids it, and what time it is by the clock of leases."""
         edge, known = self.workshop.edge, self.look()
         now = edge.lease_now(edge.now())
-        return p.Moment(known, now, renewed_until(edge, known, now))
+        contract = None if known is None else load_contract(edge, self.run).state
+        if known is None or contract is None:
+            return p.Moment(known, now, renewed_until(edge, known, now))
+        against = against_sending(contract, known, edge.now())
+        return p.Moment(known, now, renewed_until(edge, known, now), against)
 
     # --- the call --------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """Finding out what became of an act: its probe is asked, or the same is sent again under its key.
 
 Where the outside dedupes on the key, sending again cannot act twice as long as it remembers, and its answer
-is that of the act. So it needs no claim: nothing is begun that was not begun before.
+is that of the act. So it needs no claim: nothing is begun that was not begun before. But it may be that
+nothing was sent before, so that what forbids the act by now forbids this too.
 """
 
 from __future__ import annotations
@@ -161,6 +162,8 @@ def _barred(act: Act, moment: Moment) -> str | None:
         return f"nothing is recorded of {act.tool.name!r} under this key"
     if known.status == "disputed":
         return f"reports about it contradict each other: {person}"
+    if moment.against is not None:
+        return f"{moment.against}: {person}"
     if known.may_be_sending(moment.now, moment.lease_until):
         return f"{known.worker} is executing it and holds its lease"
     if known.recovery is not Recovery.IDEMPOTENT:

@@ -103,6 +103,8 @@ class Moment(NamedTuple):
     now: datetime
     lease_until: datetime | None
     """Until when the last lease was renewed; None where it was not."""
+    against: str | None = None
+    """What the contract as it stands has against sending it again; None: nothing."""
 
 
 class Resend(NamedTuple):

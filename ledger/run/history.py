@@ -21,6 +21,7 @@ from ledger.events import (
     Event,
 )
 from ledger.record import Record
+from ledger.run.decision import acting
 from ledger.run.known import (
     SAID,
     SETTLE_SECONDS,
@@ -89,14 +90,17 @@ def _intended(old: EffectHistory | None, event: EffectIntended, record: Record) 
     fields = {
         "act": event.act,
         "args": event.args,
+        "args_in_full": event.args_in_full,
         "at": record.at,
         "dedupes_for": event.dedupes_for,
+        "intended_by": acting(record.actor),
         "key": event.key,
         "max_attempts": event.max_attempts,
         "occurrence": event.occurrence,
         "position": record.position,
         "recovery": event.recovery,
         "repeat_reason": event.repeat_reason,
+        "resource": event.resource,
         "run": record.run,
         "settle_seconds": event.settle_seconds,
         "status": "pending",

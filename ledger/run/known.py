@@ -66,6 +66,9 @@ class EffectHistory(Value):
 
     act: Sha256
     args: CanonicalJson
+    args_in_full: CanonicalJson | None = None
+    """The arguments with those that its tool declared by default; None: none were left out, or that is not
+    known."""
     at: Instant
     """When its status last changed."""
     attempt: Count
@@ -83,6 +86,8 @@ class EffectHistory(Value):
     """When the first attempt was started that nothing settled; its request may have been sent since."""
     intended_at: Instant
     """When it was intended first."""
+    intended_by: Party | None = None
+    """Who decided to do it when it was intended last."""
     intended_in: RunId
     """Run of its first intention."""
     intended_position: Position
@@ -97,6 +102,8 @@ class EffectHistory(Value):
     recovery: Recovery
     repeat_reason: Text | None = None
     """Why it was done although the same act had been done before."""
+    resource: Id | None = None
+    """What it acts on, as its tool declared."""
     result: Payload | None = None
     run: RunId
     """Run of the event that made its status."""

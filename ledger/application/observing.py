@@ -10,10 +10,11 @@ from ledger.codec import observation_digest
 from ledger.events import ObservationInvalidated, ObservationRecorded
 from ledger.run.contract import Contract
 from ledger.run.observations import find, has_let_go
+from ledger.stores.base import StoredRow
 from ledger.values import Payload
 
 _NEWEST = 32
-"""Events under the key of an observation that are looked through."""
+"""Events under the key of an observation that are asked for at first."""
 
 
 def fresh(edge: Edge, contract: Contract, key: str, fresh_for: int | None, now: datetime) -> Payload | None:
@@ -30,15 +31,26 @@ def fresh(edge: Edge, contract: Contract, key: str, fresh_for: int | None, now: 
     if view is not None and view.value.json_text is not None:
         return view.value
     # The contract names long values by their digest, and lets go of old ones: the records have them.
-    rows = edge.store.find(edge.tenant, key=observation_digest(contract.run, key), limit=_NEWEST)
     latest: ObservationRecorded | None = None
-    for row in rows:
+    for row in _back_to(edge, observation_digest(contract.run, key), 0 if view is None else view.position):
         event = decoded(row).event
         if isinstance(event, ObservationInvalidated):
             latest = None
         elif isinstance(event, ObservationRecorded) and (latest is None or not _seen_before(event, latest)):
             latest = event
     return latest.value if latest is not None and _is_fresh(latest, fresh_for, now) else None
+
+
+def _back_to(edge: Edge, digest: bytes, position: int) -> list[StoredRow]:
+    """Read what the run recorded under the key, back to a position at least: what was seen last may have been
+    told before all of the newest.
+    """
+    limit = _NEWEST
+    while True:
+        rows = edge.store.find(edge.tenant, key=digest, limit=limit)
+        if len(rows) < limit or rows[0].position <= position:
+            return rows
+        limit *= 8
 
 
 def _is_fresh(seen: ObservationRecorded, fresh_for: int | None, now: datetime) -> bool:

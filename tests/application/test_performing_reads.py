@@ -122,6 +122,18 @@ def test_an_answer_of_any_length_is_used_again(ledger: Any, open_on: Waiting, si
     assert outside.calls == 1
 
 
+def test_a_long_answer_is_found_behind_all_that_was_seen_before_it_and_told_later(
+    ledger: Any, clock: SetClock
+) -> None:
+    run, outside = opened(ledger), Outside({"text": "x" * 100_000})
+    first = look(run, outside)
+    for number in range(70):
+        seen_at = clock.now - timedelta(seconds=100 - number)
+        run.observe(KEY, f"seen before, no. {number}", tool="look", observed_at=seen_at)
+    assert look(run, outside) == first
+    assert outside.calls == 1
+
+
 def test_an_answer_that_the_contract_let_go_of_is_found_in_the_record(ledger: Any, open_on: Waiting) -> None:
     run, outside = opened(ledger), Outside()
     look(run, outside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from functools import partial, wraps
 from types import TracebackType
 from typing import Any, ParamSpec
@@ -12,6 +12,7 @@ import anyio.to_thread
 from ledger.aio.ledger import AsyncLedger
 from ledger.application.ledger import Ledger
 from ledger.application.opening import open_ledger
+from ledger.gateway.tools import Tool
 
 P = ParamSpec("P")
 
@@ -19,8 +20,9 @@ P = ParamSpec("P")
 class Opening:
     """A ledger that is being opened: await it, or enter it with `async with`, which closes it in the end."""
 
-    def __init__(self, opening: Callable[[], Ledger]) -> None:
+    def __init__(self, opening: Callable[[], Ledger], tools: Iterable[Tool] = ()) -> None:
         self._opening = opening
+        self._tools = tuple(tools)
         self._ledger: AsyncLedger | None = None
 
     def __await__(self) -> Generator[Any, Any, AsyncLedger]:
@@ -40,13 +42,19 @@ class Opening:
             await self._ledger.close()
 
     async def _open(self) -> AsyncLedger:
-        return AsyncLedger(await anyio.to_thread.run_sync(self._opening))
+        ledger = AsyncLedger(await anyio.to_thread.run_sync(self._opening))
+        for tool in self._tools:
+            ledger.register(tool)
+        return ledger
 
 
 def _awaited(open_: Callable[P, Ledger]) -> Callable[P, Opening]:
     @wraps(open_)
     def opening(*args: P.args, **options: P.kwargs) -> Opening:
-        return Opening(partial(open_, *args, **options))
+        given: dict[str, Any] = dict(options)
+        # Registered here: a ledger that awaits nothing is opened underneath, and refuses coroutine functions.
+        tools = given.pop("tools", ())
+        return Opening(partial(open_, *args, **given), tools)
 
     opening.__name__ = opening.__qualname__ = "open_async_ledger"
     opening.__module__ = __name__
@@ -55,7 +63,8 @@ def _awaited(open_: Callable[P, Ledger]) -> Callable[P, Opening]:
         async with open_async_ledger("runs.db") as ledger: ...
         ledger = await open_async_ledger("runs.db")
 
-    Arguments and errors are those of `open_ledger`. Await what is returned, or enter it with `async with`.
+    Arguments and errors are those of `open_ledger`; tools may be coroutine functions. Await what is
+    returned, or enter it with `async with`.
     """
     return opening
 

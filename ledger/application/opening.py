@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ledger.application.edge import Edge, local_actor
 from ledger.application.ledger import Ledger
+from ledger.application.performing import refuse_async
 from ledger.canonical import invalid
 from ledger.gateway.tools import Tool
 from ledger.secrets import Secrets
@@ -52,7 +53,8 @@ def open_ledger(  # noqa: PLR0913 - each is an option
             believed, and who opens the ledger without it, or imports, is not held to it.
 
     Raises:
-        InvalidInput: the address or the tenant is malformed, or `clock` or `ids` no plain function.
+        InvalidInput: the address or the tenant is malformed, `clock` or `ids` no plain function, or a tool is
+            a coroutine function, which only `open_async_ledger` takes.
         SchemaMismatch: the database was written by a newer version.
         UnsafeStore: the database could lose what was acknowledged.
         StoreUnavailable: it cannot be opened; `reason` says why, `no_tenant`: this tenant is not open to the
@@ -66,6 +68,9 @@ def open_ledger(  # noqa: PLR0913 - each is an option
             raise invalid(name, f"say True or False, not {flag!r:.50}")
     for name, given in (("clock", clock), ("ids", ids)):
         _plain_function(name, given)
+    known = tuple(tools)
+    for tool in known:
+        refuse_async(tool)
     try:
         check_id(tenant)
     except ValueError as error:
@@ -73,7 +78,7 @@ def open_ledger(  # noqa: PLR0913 - each is an option
     store = open_store(url, busy_seconds=busy_seconds, create=create, unsafe=unsafe, tenant=tenant)
     writer = actor or local_actor()
     edge = Edge(store, tenant, writer, clock, ids, authenticated_answers=authenticated_answers)
-    return Ledger(edge, secrets, tools, require_authority=require_authority)
+    return Ledger(edge, secrets, known, require_authority=require_authority)
 
 
 def _plain_function(name: str, given: object) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ledger import Happened, Ledger, NotHappened, open_ledger
 from ledger.errors import InvalidInput, OutcomeUnknown
-from ledger.gateway.tools import declare
+from ledger.gateway.tools import Tool, declare
 
 ran: list[str] = []
 
@@ -175,6 +176,21 @@ def test_what_a_function_returned_may_be_under_way_unless_nothing_of_it_ran(ledg
     with pytest.raises(OutcomeUnknown) as unknown:
         ledger.open_run("r", "goal").perform("pay", {}, Sent)
     assert isinstance(unknown.value.__cause__, InvalidInput)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [declare(pay), declare(plain, name="pay", probe=find, recovery="queryable")],
+    ids=["tool", "probe"],
+)
+def test_a_ledger_is_not_opened_with_what_is_awaited(tool: Tool, tmp_path: Path) -> None:
+    place = tmp_path / "runs.db"
+    with pytest.raises(InvalidInput, match="open_async_ledger"):
+        open_ledger(place, tools=iter([declare(plain), tool]))
+    assert not place.exists()
+    with open_ledger(place, tools=iter([declare(plain)])) as ledger:
+        assert [one.name for one in ledger.tools] == ["plain"]
+    assert ran == []
 
 
 async def later() -> Any:

@@ -13,6 +13,7 @@ from ledger.run.rules import asks_approval
 from ledger.run.sources import PREFIX
 from ledger.values import Actor, Rule
 from projections.questions.approvals_asked import COUNTING
+from projections.questions.approvals_bound import Bindings
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.grants_at import Grants
 from projections.questions.placing import in_place, within
@@ -23,7 +24,7 @@ _ANSWERS = f"""
     SELECT a.run, a.position, a.at, a.id, a.answer, a.by,
         w.actor, w.session, w.authenticated_by, w.role, w.on_behalf_of,
         r.position, r.key, q.actor, q.on_behalf_of, ({COUNTING}), i.tool, COALESCE(i.args_in_full, i.args),
-        a.is_person, a.decided_by, r.requested_by
+        a.is_person, a.decided_by, r.requested_by, a.reason
     FROM {{approvals.answers}} AS a
     JOIN {{timeline.events}} AS w ON w.run = a.run AND w.position = a.position
     LEFT JOIN {{approvals.requests}} AS r ON r.run = a.run AND r.position = (
@@ -61,12 +62,14 @@ class Approvers(Question):
     name = "approvers"
     group = "Approvals"
     about = (
-        "Every answer to a request for approval: who gave it and who wrote it, authenticated how, whether "
-        "that is a person, entitled, and other than who asked."
+        "Every answer to a request for approval: who gave it, why, and who wrote it, authenticated how, "
+        "whether that is a person, entitled, and other than who asked, and whether what it answered still "
+        "bound then."
     )
     cannot = (
         "Whether somebody was who they said they were, and whether a person may approve where neither a "
-        "grant of the run nor the owners of a source say who may: that is `unknown`."
+        "grant of the run nor the owners of a source say who may: that is `unknown`. Whether an approval "
+        "binds still, and to the tool as it is: `intent-ledger approvals --all` tells."
     )
     parameters = (SOME_RUN, *PERIOD)
     columns = (
@@ -83,6 +86,12 @@ class Approvers(Question):
             "1: it is the answer that counts, the first in time by a person other than who asked; 0: it "
             "counts for nothing, and `void-approvals` says why.",
         ),
+        AnswerColumn(
+            "bound",
+            "1: terms, plan and runtime were then those it was asked under; 0: it counts, and lets nothing "
+            "begin unless they are so again; empty: it counts for nothing.",
+        ),
+        AnswerColumn("reason", "Why, as it was said; empty: that was not said."),
         AnswerColumn("by", "Who is said to have answered."),
         AnswerColumn("actor", "Who wrote that."),
         AnswerColumn("actor_kind", "`human`, `agent` or `service`."),
@@ -117,11 +126,13 @@ class Approvers(Question):
 
     def rows(self, asked: Asked) -> Iterable[Row]:
         grants: dict[str, Grants] = {}
+        bindings = Bindings(asked)
         for row in sorted(asked.select(_ANSWERS % within(asked, "a"), **asked.given), key=in_place):
             answer = _answer(row)
             if answer.run not in grants:
                 grants[answer.run] = Grants.of(asked, answer.run)
-            yield _row(answer, _entitled(asked, answer, grants[answer.run]))
+            bound = bindings.bound(answer.run, answer.position) if answer.counts else None
+            yield _row(answer, bound, _entitled(asked, answer, grants[answer.run]))
 
 
 class _Answer(NamedTuple):
@@ -141,11 +152,16 @@ class _Answer(NamedTuple):
     args: str | None
     is_person: int
     is_requester: int | None
+    reason: str | None
+
+    @property
+    def counts(self) -> bool:
+        return self.counting == self.position
 
 
 def _answer(row: tuple[Any, ...]) -> _Answer:
     actor, session, authenticated_by, role, for_whom, asked, key, asker, asked_for, counting = row[6:16]
-    tool, args, is_person, decided_by, requested_by = row[16:]
+    tool, args, is_person, decided_by, requested_by, reason = row[16:]
     writer = Actor(
         actor,
         session=session,
@@ -155,7 +171,7 @@ def _answer(row: tuple[Any, ...]) -> _Answer:
     )
     asked_by = None if asker is None else Actor(asker, on_behalf_of=_chain(asked_for))
     is_requester = None if asked is None else int(requested_by in (row[5], decided_by))
-    about = (asked, key, asked_by, counting, tool, args, is_person, is_requester)
+    about = (asked, key, asked_by, counting, tool, args, is_person, is_requester, reason)
     return _Answer._make((*row[:6], writer, for_whom, *about))
 
 
@@ -163,7 +179,7 @@ def _chain(text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(from_json(text))
 
 
-def _row(answer: _Answer, entitled: tuple[str, str | None]) -> Row:
+def _row(answer: _Answer, bound: int | None, entitled: tuple[str, str | None]) -> Row:
     actor, by = answer.actor, answer.by
     decides = acting(actor)
     return (
@@ -175,7 +191,9 @@ def _row(answer: _Answer, entitled: tuple[str, str | None]) -> Row:
         answer.key,
         answer.tool,
         answer.answer,
-        int(answer.counting == answer.position),
+        int(answer.counts),
+        bound,
+        answer.reason,
         by,
         actor.id,
         actor.kind,

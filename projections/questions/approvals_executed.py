@@ -7,12 +7,13 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from projections.questions.approvals_asked import ASKED_AGAIN, BEGUN, COUNTING, REPLACED, Runtimes, same
+from projections.questions.approvals_bound import Bindings
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.placing import in_place, within
 
 _REQUESTS = f"""
     SELECT r.run, r.position, r.at, r.id, r.key, r.tool_schema, r.runtime_digest, r.terms_digest,
-        i.tool, i.args, a.answer, a.by, a.at
+        i.tool, i.args, a.answer, a.by, a.at, a.position
     FROM {{approvals.requests}} AS r
     LEFT JOIN {{effects.intents}} AS i ON i.run = r.run AND i.position = (
         SELECT MAX(n.position) FROM {{effects.intents}} AS n
@@ -55,7 +56,8 @@ class ApprovedAgainstExecuted(Question):
     )
     cannot = (
         "Whether the person was shown those arguments; an act under a key that nobody intended in the run "
-        "before asking has arguments that nothing tells."
+        "before asking has arguments that nothing tells. Whether an approval that no act began on binds "
+        "still: `intent-ledger approvals --all` tells."
     )
     parameters = (SOME_RUN, *PERIOD)
     columns = (
@@ -68,6 +70,11 @@ class ApprovedAgainstExecuted(Question):
         AnswerColumn("answer", "`approved` or `denied`: the answer that counts; empty: there is none."),
         AnswerColumn("answered_by", "Who is said to have answered so."),
         AnswerColumn("answered_at", "When."),
+        AnswerColumn(
+            "bound",
+            "1: terms, plan and runtime were then those it was asked under; 0: it counts, and lets nothing "
+            "begin unless they are so again; empty: no answer counts.",
+        ),
         AnswerColumn("approved_args", "The arguments under the key when it asked, as JSON."),
         AnswerColumn("executed", "1: an act began on it; 0: none did."),
         AnswerColumn("executed_args", "The arguments of that act, as JSON."),
@@ -86,7 +93,7 @@ class ApprovedAgainstExecuted(Question):
 
     def rows(self, asked: Asked) -> Iterable[Row]:
         asked_for = within(asked, "r")
-        runtimes = Runtimes(asked)
+        runtimes, bindings = Runtimes(asked), Bindings(asked)
         acts: dict[tuple[str, int], list[_Act]] = {}
         citing = _ACTS % ("i.approval = r.id AND i.run = r.run", asked_for)
         silent = _SILENT % (
@@ -98,8 +105,9 @@ class ApprovedAgainstExecuted(Question):
         for row in sorted(asked.select(_REQUESTS % asked_for, **asked.given), key=in_place):
             request = _Request(*row)
             begun = sorted(acts.get((request.run, request.position), ()), key=attrgetter("begun"))
+            bound = bindings.bound(request.run, request.answered_position)
             for one in begun or (None,):
-                yield _row(request, one, runtimes)
+                yield _row(request, bound, one, runtimes)
 
 
 class _Request(NamedTuple):
@@ -116,6 +124,7 @@ class _Request(NamedTuple):
     answer: str | None
     answered_by: str | None
     answered_at: str | None
+    answered_position: int | None
 
 
 class _Act(NamedTuple):
@@ -130,13 +139,14 @@ class _Act(NamedTuple):
     begun_at: str
 
 
-def _row(request: _Request, act: _Act | None, runtimes: Runtimes) -> Row:
+def _row(request: _Request, bound: int | None, act: _Act | None, runtimes: Runtimes) -> Row:
     asked: tuple[Any, ...] = (
         *request[:5],
         request.tool,
         request.answer,
         request.answered_by,
         request.answered_at,
+        bound,
         request.args,
     )
     if act is None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ledger.values.times import write_time
 from projections.questions.approvals_asked import ASKED_AGAIN, BEGUN, COUNTING, DONE, REPLACED, Runtimes, same
+from projections.questions.approvals_bound import Bindings
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.placing import in_place, within
 
@@ -61,12 +62,13 @@ class VoidApprovals(Question):
     group = "Approvals"
     about = (
         "Answers that came late, once more, against another, from who may not give them, or to nothing; "
+        "approvals that count, of what had changed since it was asked; "
         "requests that nobody answered in time; and acts that began on an approval that did not hold for "
         "them. One row for each reason."
     )
     cannot = (
-        "Whether an approval that no act has cited yet still holds: the gate says so when the run goes on. A "
-        "plan that changed after the request is not looked at here."
+        "Whether an approval that no act has cited yet still holds: `intent-ledger approvals --all` and the "
+        "gate say so. Of acts, a plan that changed after the request is not looked at here."
     )
     parameters = (SOME_RUN, *PERIOD)
     columns = (
@@ -87,8 +89,10 @@ class VoidApprovals(Question):
             "`by_requester`, `second_answer` (the one that counts says the same), `conflicting` (it says "
             "something else), "
             "`asked_anew` (another request about the act stood), `act_done` (it had been), `unknown_id` "
-            "(nobody had asked). Of a request: `unanswered`. Of an act: `unknown_id`, `not_approved` (no "
-            "answer counts, or it was denied), `expired` (begun when it had ended), "
+            "(nobody had asked), `not_bound` (it counts, but terms, plan or runtime were not those asked "
+            "under, and unless they are so again nothing begins on it). Of a request: `unanswered`. Of an "
+            "act: `unknown_id`, `not_approved` (no answer counts, or it was denied), `expired` (begun when "
+            "it had ended), "
             "`key_changed` (another act was asked about), `terms_changed`, `tool_changed`, "
             "`runtime_changed`.",
         ),
@@ -112,10 +116,14 @@ class VoidApprovals(Question):
 
 
 def _answers(asked: Asked) -> Iterator[Row]:
+    bindings = Bindings(asked)
     for row in asked.select(_ANSWERS % within(asked, "a"), **asked.given):
-        run, position, at, id, answer, by, place, asked_at, key, expires_at = row[:10]
-        for why in _why_not(row):
-            said = (answer, by, position, at)
+        run, position, at, id, answer, by, place, asked_at, key, expires_at, counts = row[:11]
+        said = (answer, by, position, at)
+        reasons = [*_why_not(row)]
+        if answer == "approved" and counts == position and bindings.bound(run, position) == 0:
+            reasons.append("not_bound")
+        for why in reasons:
             yield (run, position, at, id, why, key, place, asked_at, expires_at, *said, None, None)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ledger.canonical import canonical_text
+from ledger.run.stated_rule import plain_rule
+from ledger.values import Rule
 from ledger.values.times import write_time
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Known, Parameter, Question, Row
 from projections.questions.placing import in_place, within
@@ -75,7 +78,7 @@ class ConstraintHistory(Question):
         AnswerColumn("valid_from", "Since when it is valid, as it says itself; empty: always."),
         AnswerColumn("valid_until", "Until when; empty: for ever."),
         AnswerColumn("valid", "1: it is valid by its own time at `now`; 0: it is not."),
-        AnswerColumn("rule", "What of it a machine can check, as JSON; empty: nothing."),
+        AnswerColumn("rule", "What of it a machine can check, as people write it, in JSON; empty: nothing."),
         AnswerColumn("enforced", "1: acts are held to its rule; 0: it is text, which nothing enforces."),
         AnswerColumn("ended", "`withdrawn` or `superseded`; empty: it is in force."),
         AnswerColumn("ended_position", "Position of what ended it."),
@@ -108,6 +111,11 @@ def _row(now: str, *cells: Any) -> Row:
     valid_from, valid_until = said[-2:]
     valid = (valid_from is None or valid_from <= now) and (valid_until is None or now < valid_until)
     return (
-        *(run, position, at, ended_at, id, text, *said, int(valid), rule, int(rule is not None)),
+        *(run, position, at, ended_at, id, text, *said, int(valid), _as_written(rule), int(rule is not None)),
         *(how, ended_position, by, actor, reason, hash.hex()),
     )
+
+
+def _as_written(rule: str | None) -> str | None:
+    """Write a recorded rule as people do: values are plain, and what is not said is left out."""
+    return None if rule is None else canonical_text(plain_rule(Rule.model_validate_json(rule)))

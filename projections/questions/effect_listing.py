@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import itemgetter
 
+from projections.questions.approval_ids import cited_approval
 from projections.questions.approvals_asked import COUNTING
 from projections.questions.base import (
     PERIOD,
@@ -51,7 +52,7 @@ class EffectListing(Question):
         Parameter("terms", "Only intents under these terms, by their digest."),
         Parameter(
             "approval",
-            "Only intents that cite this approval.",
+            "Only intents that cite this approval, by its id or by the beginning that tells it apart.",
             known=Known("effects.intents.approval", "intent that cites the approval"),
         ),
         Parameter("approver", "Only intents whose approval this party gave, `kind:name`.", "reference"),
@@ -83,6 +84,8 @@ class EffectListing(Question):
         status = asked.given["status"]
         if asked.given["key"] is not None:
             asked.given = {**asked.given, "key": effect_keys(asked)[0]}
+        if asked.given["approval"] is not None:
+            asked.given = {**asked.given, "approval": cited_approval(asked)}
         condition = asked.where(
             run="i.run = :run",
             key="i.key = :key",

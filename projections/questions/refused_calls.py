@@ -27,7 +27,7 @@ class RefusedCalls(Question):
     cannot = (
         "Calls that were refused without a record, e.g. because the run was closed or the same act was under "
         "way. Arguments that hold a secret are not recorded. By tool alone every refusal of the tenant "
-        "is read."
+        "is read, by constraint alone every one by a constraint."
     )
     parameters = (
         SOME_RUN,
@@ -37,6 +37,11 @@ class RefusedCalls(Question):
             known=Known("effects.refusals.rule", "refusal by the rule"),
         ),
         TOOL._replace(about="Only calls of this tool."),
+        Parameter(
+            "constraint",
+            "Only refusals by constraints with this id in their run.",
+            known=Known("constraints.acceptances.id", "constraint"),
+        ),
         Parameter(
             "source",
             "Only refusals by a constraint of this source, `kind:name`.",
@@ -69,13 +74,14 @@ class RefusedCalls(Question):
         AnswerColumn("evidence", "All that the rule said, as JSON: of a constraint also its conditions."),
     )
     example = "rule=authority_exceeded since=2026-01-01T00:00:00Z"
-    uses = ("effects", "timeline")
+    uses = ("constraints", "effects", "timeline")
 
     def rows(self, asked: Asked) -> Iterable[Row]:
         condition = asked.where(
             run="r.run = :run",
             rule=f"{beside_run(asked, 'r.rule')} = :rule",
             tool="r.tool = :tool",
+            constraint=f"{beside_run(asked, 'r.rule')} IN {_BY_CONSTRAINT} AND r.constraint_id = :constraint",
             source=f"{beside_run(asked, 'r.source')} = :source",
             since=f"{beside_run(asked, 'r.at')} >= :since",
             before=f"{beside_run(asked, 'r.at')} < :before",
@@ -91,4 +97,20 @@ class RefusedCalls(Question):
             """,
             **asked.given,
         )
+        if not found:
+            _tell_of_constraint(asked)
         return sorted(found, key=lambda row: (row[5], row[0], row[1]))
+
+
+_BY_CONSTRAINT = "('constraint_violated', 'contract_changed')"
+
+
+def _tell_of_constraint(asked: Asked) -> None:
+    """Note that what was given as a rule is a constraint, where it is one."""
+    rule = asked.given["rule"]
+    if rule is not None and asked.select(
+        "SELECT 1 FROM {constraints.acceptances} AS k WHERE k.id = :value LIMIT 1", value=rule
+    ):
+        asked.note(
+            f"{rule!r:.80} is the id of a constraint: ask constraint=…; a rule is e.g. `constraint_violated`"
+        )

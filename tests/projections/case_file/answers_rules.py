@@ -23,10 +23,7 @@ from tests.projections.case_file.rules import (
 )
 from tests.projections.case_file.sources import LIMIT_100_AGAIN
 
-_RULE = (
-    '{"deny":[],"needs_approval":false,"require":[{"operator":"le","path":"/amount","value":"%s"}],'
-    '"tools":["refund"],"when":[]}'
-)
+_RULE = '{"require":[{"operator":"le","path":"/amount","value":%s}],"tools":["refund"]}'
 
 _IN_FORCE = (
     "id text author accepted_by accepted_at source revision position hash admitted_position moved valid"

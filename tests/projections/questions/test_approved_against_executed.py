@@ -41,7 +41,7 @@ def test_a_row_holds_what_was_asked_answered_and_done(desk: Desk) -> None:
     assert told(desk.ledger, QUESTION) == [
         (
             *("r", 3, at(60), "ok", key_of("r"), "pay", "approved", "human:kim", at(120)),
-            *(args_of(120), 1, args_of(120), 1, "pay", key_of("r"), 5, at(180), 1, 1, 1, 1),
+            *(1, args_of(120), 1, args_of(120), 1, "pay", key_of("r"), 5, at(180), 1, 1, 1, 1),
         )
     ]
 

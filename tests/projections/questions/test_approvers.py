@@ -12,11 +12,16 @@ from ledger.events import (
     AuthorityRevoked,
     ConstraintWithdrawn,
     Event,
+    GoalRevised,
+    PlanCommitted,
+    RuntimeAdopted,
 )
-from ledger.values import Rule, Source
+from ledger.values import Rule, Source, Step
 from projections.questions.approvals_approvers import Approvers
+from projections.questions.approvals_executed import ApprovedAgainstExecuted
+from projections.questions.approvals_void import VoidApprovals
 from tests.projections.conftest import OpenLedger, SetClock
-from tests.projections.questions.asking_desk import AGENT, GATEWAY, KIM, RELAY, START, Desk, at, key_of
+from tests.projections.questions.asking_desk import AGENT, GATEWAY, KIM, NEW, RELAY, START, Desk, at, key_of
 from tests.projections.questions.telling import on_memory, told
 from tests.run import examples as x
 
@@ -37,25 +42,53 @@ def grant(id: str = "g", principal: str = "human:kim", scope: str = "approve", *
 def test_a_row_holds_what_is_known_of_an_answer(desk: Desk) -> None:
     desk.open("r")
     desk.ask("r")
-    desk.answer("r", answer="denied")
+    desk.answer("r", answer="denied", reason="too much")
     desk.answer("r", writer=RELAY)
     desk.answer("r", id="never")
     told_of = ("human:kim", "human:kim", "human", "oidc", "lead", None)
     assert told(desk.ledger, QUESTION) == [
         (
-            *("r", 4, at(120), "ok", 3, key_of("r"), "pay", "denied", 1),
+            *("r", 4, at(120), "ok", 3, key_of("r"), "pay", "denied", 1, 1, "too much"),
             *(*told_of, 1, 1, 0, 0, "unknown", None),
         ),
         (
-            *("r", 5, at(180), "ok", 3, key_of("r"), "pay", "approved", 0),
+            *("r", 5, at(180), "ok", 3, key_of("r"), "pay", "approved", 0, None, None),
             *("human:kim", "service:relay", "service", "token", None, '["human:kim"]', 1, 1, 0, 0),
             *("unknown", None),
         ),
         (
-            *("r", 6, at(240), "never", None, None, None, "approved", 0),
+            *("r", 6, at(240), "never", None, None, None, "approved", 0, None, None),
             *(*told_of, 1, 1, None, None, "unknown", None),
         ),
     ]
+
+
+@on_memory
+def test_an_answer_to_what_had_changed_counts_and_does_not_bind(desk: Desk) -> None:
+    """By terms, plan or runtime; terms that are again what they were bind."""
+    news = GoalRevised(by="human:kim", reason="news", text="Pay less")
+    changes: dict[str, tuple[tuple[Event, ...], int]] = {
+        "nothing": ((), 1),
+        "goal": ((news,), 0),
+        "goal, and back": ((news, GoalRevised(by="human:kim", reason="no", text="Pay")), 1),
+        "grant": ((grant(),), 0),
+        "plan": ((PlanCommitted(steps=(Step(name="pay"),)),), 0),
+        "runtime": ((RuntimeAdopted(by="human:kim", reason="new", runtime=NEW),), 0),
+        "what was said": ((x.message(),), 1),
+    }
+    for run, (events, _) in changes.items():
+        desk.open(run)
+        desk.ask(run)
+        for event in events:
+            desk.say(run, event)
+        desk.answer(run)
+    columns = ("run", "counts", "bound")
+    expected = [(run, 1, changes[run][1]) for run in sorted(changes)]
+    assert told(desk.ledger, QUESTION, *columns) == expected
+    unbound = [(run, "not_bound") for run in sorted(changes) if changes[run][1] == 0]
+    assert told(desk.ledger, VoidApprovals(), "run", "why") == unbound
+    executed = told(desk.ledger, ApprovedAgainstExecuted(), "run", "bound")
+    assert executed == [(run, bound) for run, _, bound in expected]
 
 
 @on_memory

@@ -146,6 +146,24 @@ def test_the_beginning_of_several_keys_is_refused_with_what_begins_so(ledger: Le
     assert ([key in listed for key in keys], listed.endswith("and more")) == ([True] * 5 + [False] * 2, True)
 
 
+def test_an_approval_is_told_apart_by_its_beginning(ledger: Ledger) -> None:
+    ids = [f"{key}-{place}" for key in (TEN, TWENTY) for place in ("11112222", "33334444")]
+    acts = [
+        intended(f"{number}" * 64, approval=id, authority=(), tool="refund") for number, id in enumerate(ids)
+    ]
+    ledger.import_events("r", [opened(), *acts[:3]], expected=0)
+    assert told(ledger, LISTING, "position", approval=ids[0]) == [(2,)]
+    assert told(ledger, LISTING, "position", approval=f"{TWENTY[:8].upper()}..") == [(4,)]
+    assert told(ledger, LISTING, "position", approval=f"{TEN}-3333") == [(3,)]
+    with pytest.raises(InvalidInput, match=f"{TEN[:8]} is the beginning of several approvals: {ids[0]}"):
+        told(ledger, LISTING, approval=TEN[:8])
+    nothing = answered(ledger, LISTING, approval="0" * 8)
+    assert (nothing.rows, nothing.notes) == (
+        [],
+        ("no intent that cites the approval '00000000' is recorded",),
+    )
+
+
 def test_open_outcomes_say_since_when_and_why(desk: Ledger) -> None:
     assert told(desk, OPEN, now=minute(10)) == [
         (

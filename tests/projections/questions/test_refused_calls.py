@@ -178,6 +178,20 @@ def test_what_a_refusal_leaves_out_is_empty(ledger: Ledger) -> None:
     ]
 
 
+def test_it_is_asked_by_constraint_and_says_where_a_rule_is_one(held: Ledger) -> None:
+    places = ("run", "position")
+    assert told(held, QUESTION, *places, constraint="modest") == [("run-1", 4), ("run-1", 9)]
+    assert told(held, QUESTION, *places, constraint="modest", run="run-2") == []
+    assert told(held, QUESTION, *places, constraint="own", rule="constraint_violated") == [("run-2", 3)]
+    slip = answered(held, QUESTION, rule="modest")
+    assert slip.rows == []
+    assert any("'modest' is the id of a constraint: ask constraint=" in note for note in slip.notes)
+    for more in ({"rule": "off_plan"}, {"constraint": "never"}):
+        nothing = answered(held, QUESTION, **more)
+        assert nothing.rows == []
+        assert not any("is the id of a constraint" in note for note in nothing.notes)
+
+
 @pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_it_reads_no_whole_table(desk: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     plans = explained(monkeypatch)

@@ -43,13 +43,14 @@ def approvals(
     """List requests for approval."""
     from ledger.adapters.cli.approval_view import facts
     from ledger.adapters.cli.catching_up import bar
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import note_unknown_tenant, open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import document, end
     from projections import views
 
     screen = Screen(as_json=as_json)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened, bar(screen) as progress:
+        note_unknown_tenant(opened, screen)
         every = views.approvals(opened, run=run, progress=progress)
     found = every if everything else _waiting(every)
     if as_json:

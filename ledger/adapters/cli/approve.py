@@ -286,6 +286,6 @@ def _hint_after_no(screen: Screen, found: Answered, key: str, where: list[str]) 
     else:
         screen.note(f"it bound no more ({one_line(found.unbound)}), and does not hold the run any more;")
         screen.note("the next call of this act asks a person anew")
-    if found.status == "held":
-        screen.note("the run is held: ask whether it may go on:")
+    if found.status in ("held", "suspended"):
+        screen.note(f"the run is {found.status}: ask whether it may go on:")
         screen.note(f"  {resuming(found.run, where)}")

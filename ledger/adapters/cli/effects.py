@@ -77,7 +77,7 @@ def effects(
     as_json: JsonOption = False,
 ) -> None:
     """List effects."""
-    from ledger.adapters.cli.opening import open_to_look, settings_of
+    from ledger.adapters.cli.opening import note_unknown_tenant, open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import among_of, show_as_of
     from ledger.application.effect_listing import lease_now, list_all, list_unsettled
@@ -94,6 +94,7 @@ def effects(
     unread: Sequence[Unread] = ()
     view: View[Listed] | None = None
     with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen, writes=kept) as opened:
+        note_unknown_tenant(opened, screen)
         if everything:
             assert run is not None
             found, following = list_all(opened, run, after=after or 0, limit=limit or 100)

@@ -24,8 +24,8 @@ after pauses that grow to 5 minutes, before anything behind it. What is answered
 over.
 
 How far was told stands in the ledger's database, for each --name: after a crash it goes on there. Several of
-one name may run; one of them tells. --header NAME=VARIABLE sends a header whose value stands in that
-environment variable: neither the command line nor any record holds it.
+one name may run; one of them tells, and another says for whom it waits. --header NAME=VARIABLE sends a header
+whose value stands in that environment variable: neither the command line nor any record holds it.
 
 With --until-current it ends when all that waits now was told, or what stands first was not taken --tries
 times.
@@ -68,9 +68,15 @@ def notify(  # noqa: PLR0913, PLR0917 - each is an option of the command
         bool, typer.Option("--until-current", help="End when all that waits now was told.")
     ] = False,
     tries: Annotated[
-        int,
-        typer.Option("--tries", metavar="N", min=1, help="With --until-current: how often one is told."),
-    ] = 5,
+        int | None,
+        typer.Option(
+            "--tries",
+            metavar="N",
+            min=1,
+            help="With --until-current: how often one is told; else 5 times.",
+            show_default=False,
+        ),
+    ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="Tell once more of all that still waits.")] = False,
     ledger: LedgerOption = None,
     tenant: TenantOption = None,
@@ -79,19 +85,25 @@ def notify(  # noqa: PLR0913, PLR0917 - each is an option of the command
     """Tell people what waits."""
     from threading import Event
 
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import note_unknown_tenant, open_for_reading, settings_of
     from ledger.adapters.cli.project_options import told_to_end
     from ledger.adapters.cli.saying import given_where
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.notifying import Notifier
+    from ledger.adapters.notifying.notifier import TRIES
 
     screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant)
+    if tries is not None and not until_current:
+        raise typer.BadParameter("--tries goes with --until-current: else it tells until it is taken")
     receiver = _receiver(command, post, header or [])
     where = given_where(settings, context, ledger, tenant)
     stop = Event()
     with open_for_reading(settings) as opened, _closed(receiver):
-        notifier = Notifier(opened, receiver, name=name, where=where, tries=tries)
+        notifier = Notifier(opened, receiver, name=name, where=where, tries=tries or TRIES)
+        note_unknown_tenant(opened, screen)
+        if not until_current:
+            _begin(screen, name, settings.tenant)
         if anew:
             notifier.begin_anew()
         with told_to_end(stop, screen), _warnings(screen):
@@ -141,6 +153,12 @@ def _header(given: str) -> tuple[str, str]:
     if value is None:
         raise typer.BadParameter(f"--header {name}: the environment variable {variable} is not set")
     return name, value
+
+
+def _begin(screen: Screen, name: str, tenant: str) -> None:
+    from ledger.adapters.cli.words import quoted
+
+    screen.note(f"notifier {name} tells what waits in tenant {quoted(tenant)}, until it is ended")
 
 
 def _teller(screen: Screen) -> Callable[[Notice], None]:

@@ -45,7 +45,7 @@ def obligations(
 ) -> None:
     """List obligations."""
     from ledger.adapters.cli.catching_up import bar
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.opening import note_unknown_tenant, open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import document, end
     from projections import views
@@ -55,6 +55,7 @@ def obligations(
         raise typer.BadParameter(f"{owed_to!r:.80} is no KIND:NAME", param_hint="--owed-to")
     screen = Screen(as_json=as_json)
     with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened, bar(screen) as progress:
+        note_unknown_tenant(opened, screen)
         found = views.obligations(opened, owed_to=owed_to, overdue=overdue, run=run, progress=progress)
     if as_json:
         screen.document(document("obligations", found))

@@ -133,6 +133,16 @@ def open_to_look(settings: Settings, screen: Screen, *, writes: bool = False) ->
         return open_for_reading(settings, unsafe=True)
 
 
+def note_unknown_tenant(opened: Ledger, screen: Screen) -> None:
+    """Tell on standard error where a ledger holds something, and nothing of the tenant that was named."""
+    from ledger.adapters.cli.words import quoted
+    from ledger.application.ledger import edge_of
+
+    edge = edge_of(opened)
+    if edge.store.end() and not edge.store.tail(after=0, limit=1, tenant=edge.tenant):
+        screen.note(f"nothing is recorded of tenant {quoted(edge.tenant)}: name another with --tenant")
+
+
 def open_for_writing(settings: Settings) -> Ledger:
     """Open a ledger, creating the file, or the schema in a database, where there is none.
 

@@ -20,6 +20,10 @@ Its program meets that at its next request: an act, a move of its cursor. What i
 the outside goes on, and is reported. Reports and remedies are admitted while the run waits; `resume` asks
 whether it may go on. Its child runs go on; those that do are named.
 
+It is no lock: an agent's program that is started again asks the gate, and goes on where nothing else is
+against it. What keeps a run stopped until a person says otherwise is a grant that is revoked; `cancel` ends
+a run.
+
 \b
 Examples:
   intent-ledger suspend refund-17 --reason "the shop is closed" --by human:kim

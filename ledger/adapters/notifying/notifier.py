@@ -179,8 +179,10 @@ class Notifier:
         if not place.is_held and not place.take():
             turn.whole = turn.target is not None and place.has_told(turn.target)
             if not turn.whole:
+                self._tell_that_it_stands_by(turn)
                 turn.stop.wait(_WAIT_SECONDS)
             return
+        turn.stands_by_for = None
         read = self._reader.page(place.position, PAGE)
         rows = list(read.rows)
         kept = 0
@@ -199,6 +201,20 @@ class Notifier:
         turn.whole = turn.target is not None and place.has_told(turn.target)
         if not turn.whole:
             self._wait(turn)
+
+    def _tell_that_it_stands_by(self, turn: _Turn) -> None:
+        """Say once for each that tells in its place why nothing comes of this one."""
+        other = self._place.held_by()
+        if other is None or other.until is None or other.holder == turn.stands_by_for:
+            return
+        turn.stands_by_for = other.holder
+        log.warning(
+            "another notifier of this name, %s, was heard of at %s: this one waits until it ends, or is not "
+            "heard of until %s",
+            other.holder,
+            f"{other.updated_at:%Y-%m-%d %H:%M:%SZ}",
+            f"{other.until:%Y-%m-%d %H:%M:%SZ}",
+        )
 
     def _wait(self, turn: _Turn) -> None:
         try:
@@ -263,6 +279,8 @@ class _Turn:
         self.heard = heard
         self.target = target
         """Global position up to which to tell; None: until `stop`."""
+        self.stands_by_for: str | None = None
+        """Who tells in its place, as far as that was said."""
         self.counts: dict[str, int] = {}
         self.whole = False
 

@@ -131,6 +131,11 @@ class Place:
         found = self._held or find_counted(self._edge, self.model)
         return target <= 0 or (found is not None and found.reached.position >= target)
 
+    def held_by(self) -> Cursor | None:
+        """Return the place as another holds it; None: nobody does."""
+        found = find_counted(self._edge, self.model)
+        return None if found is None or found.holder is None or found.until is None else found
+
     def release(self) -> None:
         """Let another begin at once."""
         held, self._held = self._held, None

@@ -95,6 +95,7 @@ def test_a_secret_header_comes_from_the_environment_and_is_kept_nowhere(
         (("--command", "none-such-command"), "none-such-command"),
         (("--post", "x"), "address of a server"),
         (("--command", "true", "--name", "No-Name"), "No-Name"),
+        (("--command", "true", "--tries", "2"), "--tries goes with --until-current"),
     ],
 )
 def test_a_malformed_command_line_tells_nobody(say: Call, words: tuple[str, ...], said: str) -> None:
@@ -163,6 +164,29 @@ def test_one_that_was_killed_while_it_told_tells_it_again_and_goes_on(made: Wait
         out, _ = process.communicate(timeout=60)
     assert hook.ids == [made.waiting, made.waiting, later]
     assert (process.returncode, json.loads(out)["told"]) == (0, 2)
+
+
+@pytest.mark.slow
+def test_one_that_follows_says_that_it_began_and_for_whom_it_waits(made: Waits, hook: Hook) -> None:
+    with open_ledger(made.path) as ledger:
+        model = Model("notify_default", 1, ())
+        assert ledger.store.read_models().take("default", model, holder="the-first", seconds=3600.0)
+    with begun(made, hook) as process:
+        assert process.stderr is not None
+        began, waits_for = (process.stderr.readline().decode() for _ in range(2))
+        os.kill(process.pid, signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert began == "notifier default tells what waits in tenant default, until it is ended\n"
+    assert "another notifier of this name, the-first, was heard of at " in waits_for
+    assert hook.got == []
+
+
+def test_a_tenant_of_which_nothing_is_recorded_is_told(say: Call, call: Call, made: Waits) -> None:
+    nothing = "nothing is recorded of tenant shp: name another with --tenant\n"
+    assert say("--command", "true", "--until-current", "--tenant", "shp").err.startswith(nothing)
+    for verb in ("approvals", "effects", "obligations"):
+        assert call(verb, "--ledger", made.path, "--tenant", "shp").err.startswith(nothing)
+        assert nothing not in call(verb, "--ledger", made.path).err
 
 
 @pytest.mark.slow

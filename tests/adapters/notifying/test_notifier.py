@@ -199,6 +199,25 @@ def test_of_two_of_a_name_one_tells_and_the_other_takes_over(kept: Ledger, url: 
     assert first.ids == [one, two]
 
 
+def test_one_that_stands_by_says_once_for_whom(kept: Ledger, caplog: pytest.LogCaptureFixture) -> None:
+    opened(kept)
+    waiting = notifier(kept, Desk(), holder="second", lease_seconds=3600.0)
+    models = kept.store.read_models()
+    taken = models.take("default", waiting._place.model, holder="first", seconds=3600.0)
+    assert taken is not None
+    stop = Event()
+    with caplog.at_level(logging.WARNING, "ledger"):
+        thread = Thread(target=waiting.run, kwargs={"stop": stop})
+        thread.start()
+        until(lambda: bool(caplog.records))
+        models.release("default", waiting._place.model, taken.fence)
+        until(lambda: models.cursors("default")[0].holder == "second")
+        stop.set()
+        thread.join(60)
+    (said,) = (record.getMessage() for record in caplog.records)
+    assert said.startswith("another notifier of this name, first, was heard of at ")
+
+
 def test_one_that_is_to_end_is_content_with_what_another_told(kept: Ledger, url: str) -> None:
     run = opened(kept)
     desk, idle = Desk(), Desk()

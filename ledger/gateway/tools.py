@@ -11,13 +11,17 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypedDict, Unpack, overload
 
+from pydantic import TypeAdapter, ValidationError
+
+from ledger import values
 from ledger.canonical import canonical_text, invalid
 from ledger.gateway.signatures import Signature
 from ledger.run.keys import observation_key
 from ledger.values import Recovery
+from ledger.values.faults import explain
 
 Amounts = Mapping[str, Decimal | str | int]
 Function = Callable[..., Any]
@@ -180,6 +184,8 @@ def check(tool: Tool) -> Tool:
     if seconds is not None and (type(seconds) is not int or seconds < 1):
         raise invalid("approval_seconds", f"give whole seconds from 1 on, not {seconds!r:.50}")
     _check_retry(tool)
+    if tool.cost is not None:
+        _check_cost(tool.cost)
     for error in tool.definite_errors:
         if issubclass(TimeoutError, error) or issubclass(ConnectionResetError, error):
             raise invalid(
@@ -201,6 +207,18 @@ def check(tool: Tool) -> Tool:
         if inspect.isgeneratorfunction(given) or inspect.isasyncgenfunction(given):
             raise invalid(name, "it is a generator, which does nothing until somebody takes from it")
     return tool
+
+
+def _check_cost(cost: Amounts) -> None:
+    try:
+        _amounts().validate_python(dict(cost) if isinstance(cost, Mapping) else cost)
+    except ValidationError as error:
+        raise explain(error, root="cost") from None
+
+
+@cache
+def _amounts() -> TypeAdapter[Any]:
+    return TypeAdapter(values.Amounts)
 
 
 def _check_retry(tool: Tool) -> None:
@@ -233,7 +251,8 @@ class Declared(TypedDict, total=False):
     retry: Retry | None
     """How often to try again after definite failures; None: not by itself."""
     cost: Amounts | None
-    """What it will cost at most, by unit: set aside on the grants until the outcome is known."""
+    """What it will cost at most, by unit: set aside on the grants until the outcome is known. A tool without
+    one spends nothing of any budget. A float is refused: it is not exact."""
     definite_errors: type[BaseException] | Sequence[type[BaseException]]
     """Exceptions after which it is sure that nothing happened; any other leaves that open. Time-outs and
     broken connections do, so what they are instances of is refused."""

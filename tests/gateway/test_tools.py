@@ -70,6 +70,9 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any]]] = [
     ("retry", {"recovery": "read_only", "retry": Retry(2)}),
     ("retry", {"retry": 3}),
     ("cost", {"recovery": "read_only", "cost": {"EUR": 1}}),
+    ("cost.EUR", {"cost": {"EUR": 1.5}}),
+    ("cost.EUR", {"cost": {"EUR": "-1"}}),
+    ("cost", {"cost": "10 EUR"}),
     ("name", {"name": ""}),
     ("name", {"name": 3}),
 ]

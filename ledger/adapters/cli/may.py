@@ -76,6 +76,7 @@ def may(  # noqa: PLR0913, PLR0917 - each is an option of the command
 
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.resume import asks_as
+    from ledger.adapters.cli.saying import given_where
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.tool_modules import awaited, declared_in
     from ledger.canonical import invalid
@@ -98,7 +99,7 @@ def may(  # noqa: PLR0913, PLR0917 - each is an option of the command
     if as_json:
         screen.document(_document(run, tool, given, found))
     else:
-        _show(screen, run, tool, found)
+        _show(screen, run, tool, found, given_where(settings, context, ledger, tenant))
     raise typer.Exit(Exit.FINE if found else Exit.REFUSED)
 
 
@@ -134,8 +135,9 @@ def _objection(one: Objection) -> dict[str, Any]:
     return fields if one.position is None else {**fields, "position": one.position}
 
 
-def _show(screen: Screen, run: str, tool: str, found: Permission) -> None:
+def _show(screen: Screen, run: str, tool: str, found: Permission, where: list[str]) -> None:
     from ledger.adapters.cli.visible import one_line
+    from ledger.adapters.cli.ways_out import asking_anew
     from ledger.adapters.cli.words import quoted
 
     what = f"{quoted(tool)} in {quoted(run)}"
@@ -146,6 +148,10 @@ def _show(screen: Screen, run: str, tool: str, found: Permission) -> None:
     else:
         screen.line(f"NO: {what} may not begin", style="bold")
     for number, one in enumerate(found.objections, 1):
-        place = "" if one.position is None else f" (position {one.position})"
+        is_said = one.position is None or f"position {one.position}" in one.message
+        place = "" if is_said else f" (position {one.position})"
         screen.entry(f"{number}. {one.rule}: {one_line(one.message)}{place}", indent=2, hang=3)
+    if any(one.rule == "approval_denied" for one in found.objections):
+        screen.note("a person lets ask anew by:")
+        screen.note(f"  {asking_anew(found.key, run, where, by_person=True)}")
     screen.entry(f"key {found.key}, as of position {found.position}", indent=2, hang=2, style="dim")

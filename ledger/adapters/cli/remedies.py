@@ -39,6 +39,15 @@ def _steps(run: Run, typed: dict[str, Any]) -> Mapping[str, Any]:
     return {"steps": steps}
 
 
+def _another_id(run: Run, typed: dict[str, Any]) -> Mapping[str, Any]:
+    """Refuse the id of the grant itself for what takes its place: ids of grants are said once."""
+    from ledger.canonical import invalid
+
+    if typed.get("as_id") == typed.get("id"):
+        raise invalid("--as", f"{typed['id']!r:.80} is the grant itself: name the one that takes its place")
+    return {}
+
+
 def _runtime(run: Run, typed: dict[str, Any]) -> Mapping[str, Any]:
     """Keep of the fingerprint what is not named."""
     known = run.contract.runtime
@@ -79,7 +88,8 @@ Examples:
         Saying("authority.grant", positional=("id",), names={"scopes": "scope"}, left_out=("about",)),
         """Allow somebody to act within scopes, budget and time.
 
-From the first grant on each act of the run needs one. A scope is a tool, PREFIX.* or *. For people.
+From the first grant on each act of the run needs one. What a person approved before, or was asked, was asked
+under other grants and binds no more: that is told. A scope is a tool, PREFIX.* or *. For people.
 
 \b
 Examples:
@@ -108,6 +118,7 @@ Examples:
             "authority.narrow",
             positional=("id",),
             names={"scopes": "scope", "as_id": "as"},
+            fill=_another_id,
             left_out=("about",),
         ),
         """Put a grant that allows less in the place of one.

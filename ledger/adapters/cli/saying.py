@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ledger.application.ledger import Ledger
     from ledger.application.runs import Run
     from ledger.application.statements import Stated
+    from ledger.run.contract import Contract
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.", show_default=False)]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)]
@@ -40,15 +41,39 @@ def say(
     `words` gets the ledger and a handle on the run as it stands; `where` holds the options `url`, `tenant`
     and `actor`.
     """
+    from ledger.adapters.cli.changes import now_void, show_changes
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
 
     screen = Screen(as_json=as_json)
     settings = settings_of(context, **where)
     with open_for_reading(settings) as opened, refusals_in_words():
-        stated = words(opened, opened.run(run))
-        status = opened.contract(run).status
-    show(screen, run, stated, status)
+        before = opened.contract(run)
+        with ended_grants_in_words(before):
+            stated = words(opened, opened.run(run))
+        after = opened.contract(run)
+    void = now_void(before, after)
+    show(screen, run, stated, after.status, {"approvals_void": void} if void else {})
+    if not as_json:
+        options = given_where(settings, context, where["url"], where["tenant"])
+        show_changes(screen, before, after, stated, options)
+
+
+@contextmanager
+def ended_grants_in_words(contract: Contract) -> Iterator[None]:
+    """Say of a grant that is not there any more who ended it, and where."""
+    from ledger.errors import NotOpen
+
+    try:
+        yield
+    except NotOpen as error:
+        evidence = error.data.get("evidence") or {}
+        gone = [one for one in contract.revoked if one.id == evidence.get("id")]
+        if evidence.get("kind") != "grant" or not gone:
+            raise
+        who = "" if gone[-1].by is None else f" by {gone[-1].by}"
+        message = f"{error}: it was ended{who} at position {gone[-1].position}: {gone[-1].reason}"
+        raise NotOpen(message, **error.data) from None
 
 
 def show(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ledger.application.settling import Unsettled
     from ledger.gateway.tools import Tool
 
-HELP = """Say of each tool: may it be done again, and how would we know?
+HELP = """Say of each tool: may it be done again, and how would we know? What it costs, and who approves it.
 
 Those that MODULE declares, and those that the ledger's unsettled effects name, of all runs or of RUN;
 without MODULE as each effect recorded it. A tool for which nobody declared a recovery is UNCLASSIFIED: it is
@@ -87,7 +87,9 @@ def _rows(declared: Iterable[Tool], unsettled: Iterable[Unsettled]) -> list[dict
 
     found: dict[str, dict[str, Any]] = {}
     for tool in declared:
-        found[tool.name] = {**answers(tool), "declared": True, "unsettled": 0, "in_doubt": 0}
+        cost = None if tool.cost is None else {unit: str(amount) for unit, amount in tool.cost.items()}
+        asks = {"cost": cost, "needs_approval": tool.needs_approval}
+        found[tool.name] = {**answers(tool), **asks, "declared": True, "unsettled": 0, "in_doubt": 0}
     for one in unsettled:
         name, recovery = one.effect.tool, one.effect.recovery
         if name not in found:
@@ -145,4 +147,18 @@ def _answers(row: dict[str, Any]) -> dict[str, str]:
         "SAFE TO REDO?": row["safe_to_redo"],
         "CHANGES THE OUTSIDE?": "yes" if row["changes_the_outside"] else "no",
         "HOW WOULD WE KNOW?": row["how_we_know"],
+        "COST": _cost(row),
+        "A PERSON APPROVES?": _approval(row),
     }
+
+
+def _cost(row: dict[str, Any]) -> str:
+    from ledger.adapters.cli.words import quoted
+
+    return ", ".join(f"{amount} {quoted(unit)}" for unit, amount in (row.get("cost") or {}).items()) or "-"
+
+
+def _approval(row: dict[str, Any]) -> str:
+    if "needs_approval" not in row:
+        return "-"
+    return "yes" if row["needs_approval"] else "where a rule says so"

@@ -273,6 +273,17 @@ def test_what_was_denied_is_asked_anew_by_a_person_only(say: Call, made: Waits) 
     assert say("request-approval", key, "--actor", "human:lee", "--json").document["repeated"] is False
 
 
+def test_what_makes_approvals_void_says_which(say: Call, made: Waits) -> None:
+    given = ("--principal", "agent:refunds", "--scope", "pay", "--granted-by", "human:kim")
+    answer = say("grant", "shop", "g", *given)
+    assert answer.code == 0
+    for id in (made.approved, made.waiting):
+        assert f"approval {id} binds no more" in answer.err
+    assert made.denied not in answer.err
+    again = say("revoke", "shop", "g", "--reason", "no", "--by", "human:kim", "--json").document
+    assert "approvals_void" not in again, "they were void before"
+
+
 # --- where else it is seen ---------------------------------------------------------------------------
 
 

@@ -62,6 +62,13 @@ def test_it_says_what_a_call_would_raise(may: Call, order: int, code: int, first
     assert first is None or f"\n  1. {first}: " in plain
 
 
+def test_of_what_was_denied_it_is_told_how_a_person_asks_anew(may: Call, made: Waits) -> None:
+    answer = may("pay", '{"order": 2}')
+    assert f"intent-ledger request-approval {made.denied[:64]} --run shop --actor human:NAME" in answer.err
+    assert "denied it at position " in answer.out
+    assert "(position " not in answer.out, "a place is said once"
+
+
 def test_what_was_done_is_returned_by_the_call(may: Call, made: Waits) -> None:
     with open_ledger(made.path) as ledger:
         ledger.run("shop").perform("mail", {"to": "kim"}, lambda to: to)

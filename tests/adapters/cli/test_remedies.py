@@ -249,6 +249,26 @@ def test_a_narrower_grant_takes_the_place_of_one(say: Call, good: Path) -> None:
     assert wider.error["code"] == "authority_exceeded"
 
 
+def test_what_is_no_narrower_is_told_and_the_same_id_is_a_slip(say: Call, good: Path) -> None:
+    given = ("--principal", "agent:x", "--scope", "pay", "--granted-by", "human:kim")
+    assert say("grant", "refund-17", "g", *given).code == 0
+    same = say("narrow", "refund-17", "g", "--as", "g", *WHY, *BY, "--json")
+    assert (same.code, same.error["data"]["path"]) == (64, "--as")
+    less = say("narrow", "refund-17", "g", "--as", "mail", "--budget", "EUR=5", *WHY, *BY)
+    assert "nothing is narrower" not in less.err
+    told = say("narrow", "refund-17", "mail", "--as", "again", *WHY, *BY)
+    assert told.code == 0
+    assert "nothing is narrower: again allows what mail did\n" in told.err
+
+
+def test_who_ended_a_grant_is_told_to_whoever_ends_it_again(say: Call, good: Path) -> None:
+    assert say("revoke", "refund-17", "till-noon", "--reason", "enough", *BY).code == 0
+    again = say("revoke", "refund-17", "till-noon", *WHY, *BY, "--json")
+    assert (again.code, again.error["code"]) == (4, "not_open")
+    assert "it was ended by human:kim at position " in again.error["message"]
+    assert again.error["message"].endswith(": enough")
+
+
 @pytest.mark.parametrize("ends", ["2026-01-31T09:00:00Z", "2020-01-01T00:00:00+02:00"])
 def test_a_grant_that_would_have_ended_before_it_began_is_a_slip(say: Call, good: Path, ends: str) -> None:
     given = ("--principal", "agent:x", "--scope", "pay", "--granted-by", "human:kim", "--expires-at", ends)

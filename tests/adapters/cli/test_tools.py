@@ -50,6 +50,8 @@ def test_answers_three_questions_for_each_tool_that_is_declared_or_in_doubt(
         "safe_to_redo": "no, never by itself",
         "how_we_know": "a person has to find out",
         "description": "Send a mail.",
+        "cost": None,
+        "needs_approval": False,
         "unsettled": 1,
         "in_doubt": 1,
     }
@@ -72,6 +74,18 @@ def test_a_narrow_terminal_shows_every_answer(acts: Path, shop: Path) -> None:
     out = at_terminal("tools", "--tools", shop, "--ledger", acts, columns=60).out
     assert max(map(len, out.splitlines())) <= 60
     assert "mail: UNCLASSIFIED\n  safe to redo? no, never by itself\n" in out
+
+
+def test_what_a_tool_costs_and_whether_a_person_approves_it_is_shown(call: Call, module: Module) -> None:
+    module(
+        "dear",
+        "from ledger import tool\n\n\n@tool(cost={'EUR': '10.00'}, needs_approval=True)\ndef buy(): ...\n",
+    )
+    (buy,) = call("tools", "--tools", "dear", "--json").document["tools"]
+    assert (buy["cost"], buy["needs_approval"]) == ({"EUR": "10.00"}, True)
+    header, row = call("tools", "--tools", "dear").out.splitlines()
+    assert "COST" in header
+    assert "10.00 EUR" in row
 
 
 def test_of_one_run(call: Call, acts: Path) -> None:

@@ -131,7 +131,7 @@ def test_once_a_run_has_a_grant_each_act_needs_one_in_force(grant: dict[str, Any
 
 def test_revoking_the_last_grant_frees_no_act() -> None:
     run = granted().also(e.AuthorityRevoked(by="human:kim", id="refunds", reason="enough"))
-    assert refused_by(run.when(claim())) == ("authority_exceeded", None)
+    assert refused_by(run.when(claim())) == ("authority_exceeded", run.position)
 
 
 def test_a_service_lends_an_agent_no_authority_of_its_own() -> None:

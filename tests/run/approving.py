@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal
 
 from ledger import commands as c
@@ -90,14 +91,16 @@ def sent(run: Run, command: c.ClaimEffect) -> Decided[Any]:
 
 
 def _is_taken(run: Run, decision: Admitted) -> bool:
-    acts, attempts = set(), set()
+    acts: Counter[bytes] = Counter()
+    attempts = set()
     for record in run._lineage():
         if isinstance(record.event, e.EffectIntended):
-            acts.add(act_digest(record.event.act))
+            acts[act_digest(record.event.act)] += 1
         if isinstance(record.event, e.EffectStarted):
             attempts.add((record.event.key, record.event.attempt))
     begun = [one for one in decision.events if isinstance(one, e.EffectStarted)]
-    return acts.isdisjoint(decision.fresh) and attempts.isdisjoint((one.key, one.attempt) for one in begun)
+    seen = all(acts[one.digest] == one.intentions for one in decision.fresh)
+    return seen and attempts.isdisjoint((one.key, one.attempt) for one in begun)
 
 
 def begins(run: Run, command: c.ClaimEffect | None = None) -> e.EffectIntended:

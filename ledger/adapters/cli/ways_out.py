@@ -217,7 +217,8 @@ def _approve(stop: Stop) -> Iterator[Line]:
     if approval is None:
         yield Line("approvals", (), ("--run", stop.run, "--all"))
     else:
-        yield from _ask_anew(approval.key, stop.run, approval.id)
+        # What was approved no denial reaches any more.
+        yield from _ask_anew(approval.key, stop.run, approval.id if approval.answered is None else None)
 
 
 def _ask_anew(key: str, run: str, id: str | None) -> Iterator[Line]:

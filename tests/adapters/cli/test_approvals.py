@@ -340,6 +340,15 @@ def test_the_gate_names_both_ways_out_of_what_is_void(say: Call, call: Call, mad
     assert no.startswith(f"intent-ledger deny {made.void} ")
 
 
+def test_of_what_was_approved_and_is_void_the_gate_names_the_only_way_out(say: Call, made: Waits) -> None:
+    said = ("--text", "Pay what is due today", "--reason", "no hurry", "--by", "human:kim")
+    assert say("revise-goal", "shop", *said).code == 0
+    reasons = say("resume", "shop", "--dry-run", "--json").document["reasons"]
+    ways = {one["position"]: one["ways_out"] for one in reasons if one["kind"] == "approval_void"}
+    approved, waiting = (len(ways[place]) for place in sorted(ways))
+    assert (approved, waiting) == (1, 2), "a no to what was approved changes nothing"
+
+
 def test_the_log_shows_the_question_and_the_answer(say: Call, made: Waits) -> None:
     lines = say("log", "shop").out.splitlines()
     assert sum("  approval.requested  " in line for line in lines) == 3

@@ -103,10 +103,10 @@ def failed(contract: Contract, event: EffectFailed, record: Record) -> Changes:
     """The effect is settled: it leaves, and its grants have back what was reserved, less what it cost.
 
     A late failure of an older attempt says nothing about the present one, that of what was sent again nothing
-    about what was sent first, and none settles a dispute.
+    about what was sent first, and none settles a dispute, or what was never begun.
     """
     old = find(contract, event.key)
-    if old is not None and (old.status == "disputed" or event.attempt < old.attempt):
+    if old is not None and (old.status == "disputed" or event.attempt < old.attempt or never_begun(old)):
         return {}
     if old is not None and in_doubt_before(old.since_attempt, event.attempt):
         new = old.with_fields({"at": record.at, "attempt": event.attempt, "status": "unknown"})
@@ -117,10 +117,11 @@ def failed(contract: Contract, event: EffectFailed, record: Record) -> Changes:
 def unknown(contract: Contract, event: EffectUnknown, record: Record) -> Changes:
     """The effect is unknown.
 
-    Not knowing settles nothing, least of all a dispute or an older attempt.
+    Not knowing settles nothing, least of all a dispute or an older attempt, and makes nobody doubt what was
+    never begun.
     """
     old = find(contract, event.key)
-    if old is None or old.status == "disputed" or event.attempt < old.attempt:
+    if old is None or old.status == "disputed" or event.attempt < old.attempt or never_begun(old):
         return {}
     new = old.with_fields({"at": record.at, "attempt": event.attempt, "status": "unknown"})
     return {"effects": replaced(contract.effects, old, new)}

@@ -87,7 +87,7 @@ def _may_wait(known: EffectHistory) -> bool:
 
 
 def _intended(old: EffectHistory | None, event: EffectIntended, record: Record) -> EffectHistory:
-    fields = {
+    fields: Changes = {
         "act": event.act,
         "args": event.args,
         "args_in_full": event.args_in_full,
@@ -185,6 +185,8 @@ def _succeeded(old: EffectHistory, event: EffectSucceeded, record: Record) -> Ch
 
 def _failed(old: EffectHistory, event: EffectFailed, record: Record) -> Changes:
     words = _told(old, event, record)
+    if is_only_intended(old):
+        return words  # it was not begun, so it waits on
     if old.is_denied_by_failure(event.attempt):
         return _doubted(old, record, **words)
     if old.is_settled or old.status == "disputed" or event.attempt < old.attempt:
@@ -198,7 +200,7 @@ def _failed(old: EffectHistory, event: EffectFailed, record: Record) -> Changes:
 
 def _unknown(old: EffectHistory, event: EffectUnknown, record: Record) -> Changes:
     words = _told(old, event, record)
-    if old.is_settled or old.status == "disputed" or event.attempt < old.attempt:
+    if old.is_settled or old.status == "disputed" or event.attempt < old.attempt or is_only_intended(old):
         return words
     if event.because in ("raised", "stopped"):
         # Only the worker itself knows that it sends nothing more.

@@ -61,7 +61,8 @@ def succeed(contract: Contract, command: ReportSuccess, given: Given) -> Decisio
 def fail(contract: Contract, command: ReportFailure, given: Given) -> Decision:
     """Nothing happened; where the declared attempts are used up a person owes what comes next.
 
-    What was sent again speaks for itself only: while an earlier attempt may have happened nobody knows.
+    What was sent again speaks for itself only: while an earlier attempt may have happened nobody knows. What
+    only waits was not begun, so that its failure is kept and changes nothing.
     """
     failed, unknown = stated(EffectFailed, command), stated(EffectUnknown, command, because="raised")
     held = find(contract, command.key)
@@ -74,6 +75,8 @@ def fail(contract: Contract, command: ReportFailure, given: Given) -> Decision:
     told = known.told_already(failed) or known.told_already(unknown)
     if told is not None:
         return stands_in(contract, told.run, told.position)
+    if is_only_intended(known):
+        return admitted(failed)
     if known.is_denied_by_failure(command.attempt):
         return admitted(failed, _dispute(contract, command, known, "failed"))
     if known.is_settled or known.status == "disputed" or command.attempt < known.attempt:
@@ -85,7 +88,7 @@ def fail(contract: Contract, command: ReportFailure, given: Given) -> Decision:
 def not_know(contract: Contract, command: ReportUnknown, given: Given) -> Decision:
     """Nobody knows; where the outcome is known meanwhile, or nobody knew already, that stands.
 
-    That its worker stopped is worth knowing even then: it sends nothing more.
+    That its worker stopped is worth knowing even then: it sends nothing more. What only waits goes on so.
     """
     event = stated(EffectUnknown, command)
     if _awaited(contract, command):
@@ -108,13 +111,15 @@ def reconcile(contract: Contract, command: ReconcileEffect, given: Given) -> Dec
 
     That the outside knows nothing of an act is evidence only if nothing that was sent could land once it was
     asked. A person may say so once the lease has ended, on their own word. An act that two attempts have done
-    is for a person alone: that the outside has it says nothing of how often.
+    is for a person alone: that the outside has it says nothing of how often. That an act which only waits has
+    happened opens a dispute, unless a person says so: nobody has begun it; that it did not leaves it waiting.
     """
     known = _known(given)
     if known is None:
         return not_open("effect", command.key)
     found = command.found
-    if found == "did_not_happen" and not _is_evidence(known, command, given):
+    waits = is_only_intended(known) and command.method != "person"
+    if found == "did_not_happen" and (waits or not _is_evidence(known, command, given)):
         found = "unknown"
     if known.status == "disputed" and known.was_done_twice and command.method != "person":
         found = "unknown"
@@ -122,7 +127,7 @@ def reconcile(contract: Contract, command: ReconcileEffect, given: Given) -> Dec
     # What is found out is so of all attempts, whichever of them this run and the lineage know of.
     attempt = max(known.attempt, 1 if held is None else held.attempt, 1)
     event = stated(EffectReconciled, command, attempt=attempt, found=found)
-    denied = known.is_denied_by(event.found, event.attempt)
+    denied = known.is_denied_by(event.found, event.attempt) or (waits and found == "happened")
     if known.is_settled and not denied and held is not None:
         return admitted(_as_settled(known, attempt))
     if event.found == "happened" and known.status == "succeeded" and _adds_result(known, command):

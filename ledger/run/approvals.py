@@ -36,17 +36,27 @@ from ledger.run.decision import (
 )
 from ledger.run.fold import Changes, placed, replaced
 from ledger.run.keys import runtime_digest
-from ledger.values import Actor, Runtime
+from ledger.values import Actor, Party, Runtime
 
 # --- what events do --------------------------------------------------------------------------------
 
 
 def requested(contract: Contract, event: ApprovalRequested, record: Record) -> Changes:
     """The request waits for an answer, in the place of any earlier one about the act."""
-    by = acting(record.actor)
-    view = placed(Approval, event, record, answered=None, requested_by=by, terms=record.terms)
+    by, before = acting(record.actor), _people(asked_about(contract, event.key))
+    view = placed(
+        Approval, event, record, answered=None, requested_by=by, requesters=before, terms=record.terms
+    )
     kept = tuple(item for item in contract.approvals if item.id != event.id and item.key != event.key)
     return {"approvals": (*kept, view)}
+
+
+def _people(old: Approval | None) -> tuple[Party, ...]:
+    """List the people who have asked for an act so far. An agent could not answer anyway."""
+    if old is None:
+        return ()
+    asked = dict.fromkeys((*old.requesters, old.requested_by))
+    return tuple(one for one in asked if one is not None and one.startswith("human:"))[-WINDOW:]
 
 
 def answered(contract: Contract, event: ApprovalAnswered, record: Record) -> Changes:
@@ -144,16 +154,22 @@ def why_not(
 ) -> WhyNot | None:
     """Say why an answer does not count, whatever was answered before; None: it does.
 
-    Four eyes: neither who asked may answer, nor may somebody else write that they did. A service passes on
+    Four eyes: nobody who asked may answer, nor may somebody else write that they did. A service passes on
     what somebody else decided.
     """
-    who = acting(actor)
-    if not event.by.startswith("human:") or who.startswith("agent:"):
+    if not event.by.startswith("human:") or is_agent(actor):
         return "not_a_person"
-    if approval.requested_by in (event.by, None if who.startswith("service:") else who):
+    if _requester(approval, event, actor) is not None:
         return "requester"
     late = approval.expires_at is not None and approval.expires_at <= at
     return "expired" if late and event.answer == "approved" else None
+
+
+def _requester(approval: Approval, event: ApprovalAnswered | AnswerApproval, actor: Actor) -> Party | None:
+    """Name who is on both sides; None: nobody is."""
+    who = acting(actor)
+    sides = (event.by,) if who.startswith("service:") else (event.by, who)
+    return next((one for one in sides if one in (approval.requested_by, *approval.requesters)), None)
 
 
 def why_void(
@@ -209,7 +225,8 @@ def key_of(approval: str) -> str | None:
 def request(contract: Contract, command: RequestApproval, given: Given) -> Decision:
     """Ask anew under what holds now. While an earlier request binds, the same question again is a repeat.
 
-    What a person denied only a person asks anew about.
+    What a person denied only a person asks anew about. An agent asks in the words in which it was asked
+    before: they say to a person why they are asked, and are not for it to choose.
     """
     known = None if given.looked is None else given.looked.effect
     old = asked_about(contract, command.key)
@@ -222,7 +239,10 @@ def request(contract: Contract, command: RequestApproval, given: Given) -> Decis
     now = max(given.now, contract.at)
     if old is not None and is_denied(old) and is_agent(given.actor):
         return denied(contract, old)
-    question = command.question or (None if old is None else old.question)
+    before = None if old is None else old.question
+    question = command.question or before
+    if question != before and is_agent(given.actor):
+        return _worded_by_an_agent(command, acting(given.actor))
     stands = old is not None and old.answered is None and why_void(contract, old, now) is None
     if old is not None and stands and (old.question, old.expires_at) == (question, command.expires_at):
         return stands_at(old.position)
@@ -236,6 +256,11 @@ def request(contract: Contract, command: RequestApproval, given: Given) -> Decis
         tool_schema=known.tool_schema,
     )
     return admitted(event)
+
+
+def _worded_by_an_agent(command: RequestApproval, who: Party) -> Refusal:
+    reason = f"{who} may not word what a person is asked: leave out the question, and it is asked as before"
+    return Refusal("not_for_agents", reason, evidence={"command": command.name, "actor": who})
 
 
 def answer(contract: Contract, command: AnswerApproval, given: Given) -> Decision:
@@ -312,7 +337,8 @@ def _uncounted(contract: Contract, event: ApprovalAnswered, record: Record) -> R
         )
     why = why_not(old, event, record.actor, record.at) if first is None else None
     if why == "requester":
-        what = f"{old.requested_by} asked for approval {old.id!r}, and somebody else has to answer"
+        asker = _requester(old, event, record.actor)
+        what = f"{asker} asked for what approval {old.id!r} is about, and somebody else has to answer"
         return Refusal("not_by_requester", f"{what}; {kept}", old.position, evidence)
     if why is not None:
         what = f"approval {old.id!r} was good until {old.expires_at}"

@@ -28,12 +28,13 @@ from ledger.run.decision import (
     Given,
     Refusal,
     acting,
+    is_agent,
     not_open,
     stands_at,
     stated,
 )
 from ledger.run.lineage import again, constraints, exists, of_a_fork, rest_of
-from ledger.values import Ending
+from ledger.values import Ending, Limits
 
 
 def open_child(contract: Contract, command: OpenChild, given: Given) -> Decision:
@@ -62,10 +63,14 @@ def open_child(contract: Contract, command: OpenChild, given: Given) -> Decision
             return found
         grants.append(found)
         carved.append(_taken(contract, found, command, given))
+    limits = _limits(contract, command, given)
+    if isinstance(limits, Refusal):
+        return limits
     parent = Parent(position=contract.position, relation="child", root=contract.root, run=contract.run)
     opened = stated(
         RunOpened,
         command,
+        limits=limits,
         owner=command.owner or contract.owner,
         parent=parent,
         require_authority=contract.authority_needed,
@@ -86,6 +91,24 @@ def open_child(contract: Contract, command: OpenChild, given: Given) -> Decision
             evidence={"source": fallen.source.stream, "id": fallen.id, "change": "withdrawn"},
         )
     return Admitted((obligation, *carved), guards, beside={command.as_run: events})
+
+
+def _limits(contract: Contract, command: OpenChild, given: Given) -> Limits | Refusal | None:
+    """Return the limits of a child; one that an agent opens has none that is wider than its parent's.
+
+    What is not said is as in the parent, or an agent would leave its limits by opening a run.
+    """
+    mine, said = contract.limits, command.limits
+    if mine is None or not (is_agent(given.actor) or _by(command, given).startswith("agent:")):
+        return said
+    found = {}
+    for name in Limits.model_fields:
+        most, wanted = getattr(mine, name), None if said is None else getattr(said, name)
+        if most is not None and wanted is not None and wanted > most:
+            reason = f"this run was given {most} {name}, and a child that an agent opens gets no more"
+            return Refusal("not_for_agents", reason, evidence={"command": command.name, "limit": name})
+        found[name] = most if wanted is None else wanted
+    return Limits(**found)
 
 
 def _is_gone(constraint: Any, given: Given) -> bool:

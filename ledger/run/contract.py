@@ -166,6 +166,8 @@ class Approval(ApprovalRequested):
     position: Position
     requested_by: Party | None = None
     """Who decides for whom it was asked: they cannot answer."""
+    requesters: tuple[Party, ...] = ()
+    """People who asked for the act before, since it was intended: they cannot answer either."""
     terms: TermsMark | None = None
 
 

@@ -85,7 +85,15 @@ RULES: dict[type[c.Command], Ruling] = {
             e.RevisionAcknowledged,
             e.AuthorityGranted,
         ),
-        ("effects_disabled", "run_exists", "id_in_use", "not_open", "authority_exceeded", "contract_changed"),
+        (
+            "effects_disabled",
+            "run_exists",
+            "id_in_use",
+            "not_for_agents",
+            "not_open",
+            "authority_exceeded",
+            "contract_changed",
+        ),
     ),
     c.CloseRun: Ruling(
         lifecycle.close, (e.RunClosed, e.ObligationDischarged, e.AuthorityReturned), ("still_open",)
@@ -121,7 +129,9 @@ RULES: dict[type[c.Command], Ruling] = {
     c.RecordObservation: Ruling(observations.record, (e.ObservationInvalidated, e.ObservationRecorded)),
     c.InvalidateObservation: Ruling(observations.invalidate, (e.ObservationInvalidated,), ("not_open",)),
     c.RequestApproval: Ruling(
-        approvals.request, (e.ApprovalRequested,), ("effects_disabled", "not_open", "approval_denied")
+        approvals.request,
+        (e.ApprovalRequested,),
+        ("effects_disabled", "not_open", "approval_denied", "not_for_agents"),
     ),
     c.AnswerApproval: Ruling(approvals.answer, (e.ApprovalAnswered,), ("not_authenticated",)),
     c.ClaimEffect: Ruling(

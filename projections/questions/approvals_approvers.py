@@ -12,7 +12,7 @@ from ledger.run.decision import acting
 from ledger.run.rules import asks_approval
 from ledger.run.sources import PREFIX
 from ledger.values import Actor, Rule
-from projections.questions.approvals_asked import COUNTING
+from projections.questions.approvals_asked import COUNTING, asked_before
 from projections.questions.approvals_bound import Bindings
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.grants_at import Grants
@@ -24,7 +24,7 @@ _ANSWERS = f"""
     SELECT a.run, a.position, a.at, a.id, a.answer, a.by,
         w.actor, w.session, w.authenticated_by, w.role, w.on_behalf_of,
         r.position, r.key, q.actor, q.on_behalf_of, ({COUNTING}), i.tool, COALESCE(i.args_in_full, i.args),
-        a.is_person, a.decided_by, r.requested_by, a.reason
+        a.is_person, a.decided_by, r.requested_by, a.reason, ({asked_before("a")})
     FROM {{approvals.answers}} AS a
     JOIN {{timeline.events}} AS w ON w.run = a.run AND w.position = a.position
     LEFT JOIN {{approvals.requests}} AS r ON r.run = a.run AND r.position = (
@@ -83,8 +83,8 @@ class Approvers(Question):
         AnswerColumn("answer", "`approved` or `denied`."),
         AnswerColumn(
             "counts",
-            "1: it is the answer that counts, the first in time by a person other than who asked; 0: it "
-            "counts for nothing, and `void-approvals` says why.",
+            "1: it is the answer that counts, the first in time by a person other than those who asked; "
+            "0: it counts for nothing, and `void-approvals` says why.",
         ),
         AnswerColumn(
             "bound",
@@ -105,8 +105,8 @@ class Approvers(Question):
         AnswerColumn("answered_self", "1: the writer, or for whom a service wrote, is who answered."),
         AnswerColumn(
             "is_requester",
-            "1: who is said to have answered, or who wrote so, decided to ask; 0: neither; empty: nobody had "
-            "asked.",
+            "1: who is said to have answered, or who wrote so, decided to ask, then or before; 0: neither; "
+            "empty: nobody had asked.",
         ),
         AnswerColumn(
             "asked_for",
@@ -161,7 +161,7 @@ class _Answer(NamedTuple):
 
 def _answer(row: tuple[Any, ...]) -> _Answer:
     actor, session, authenticated_by, role, for_whom, asked, key, asker, asked_for, counting = row[6:16]
-    tool, args, is_person, decided_by, requested_by, reason = row[16:]
+    tool, args, is_person, decided_by, requested_by, reason, before = row[16:]
     writer = Actor(
         actor,
         session=session,
@@ -170,7 +170,7 @@ def _answer(row: tuple[Any, ...]) -> _Answer:
         on_behalf_of=_chain(for_whom),
     )
     asked_by = None if asker is None else Actor(asker, on_behalf_of=_chain(asked_for))
-    is_requester = None if asked is None else int(requested_by in (row[5], decided_by))
+    is_requester = None if asked is None else int(requested_by in (row[5], decided_by) or before is not None)
     about = (asked, key, asked_by, counting, tool, args, is_person, is_requester, reason)
     return _Answer._make((*row[:6], writer, for_whom, *about))
 

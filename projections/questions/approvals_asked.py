@@ -29,6 +29,38 @@ DONE = """
 """
 """Where it was first said that the act which the request `r` is about was done: then it is let go."""
 
+
+def asked_before(answer: str) -> str:
+    """Select where the act of the request `r` was asked about before by who gives an answer, of this alias.
+
+    Who asked before the act was done asked about another time it is done. Nor do those count whose request
+    was let go before the act was asked about anew, since its id was given to that of another act: what was
+    imported may do so.
+    """
+    return f"""
+        SELECT MIN(p.position) FROM {{approvals.requests}} AS p
+        WHERE p.key = r.key AND p.run || '' = r.run AND p.position < r.position
+            AND p.requested_by IN ({answer}.by, COALESCE({answer}.decided_by, ''))
+            AND NOT EXISTS (
+                SELECT 1 FROM {{effects.steps}} AS d
+                WHERE d.key = p.key AND d.run || '' = p.run
+                    AND d.position > p.position AND d.position < r.position
+                    AND (d.what || '' = 'succeeded' OR (d.what || '' = 'reconciled' AND d.found = 'happened'))
+            )
+            AND NOT EXISTS (
+                SELECT 1 FROM {{approvals.requests}} AS m
+                JOIN {{approvals.requests}} AS n
+                    ON n.run = m.run AND n.id = m.id AND n.position > m.position AND n.key <> m.key
+                WHERE m.key = p.key AND m.run || '' = p.run
+                    AND m.position >= p.position AND m.position < r.position
+                    AND n.position < (
+                        SELECT MIN(k.position) FROM {{approvals.requests}} AS k
+                        WHERE k.key = m.key AND k.run || '' = m.run AND k.position > m.position
+                    )
+            )
+    """
+
+
 COUNTING = f"""
     SELECT MIN(c.position) FROM {{approvals.answers}} AS c
     WHERE c.run = r.run AND c.id = r.id AND c.position > r.position AND c.is_person = 1
@@ -37,11 +69,13 @@ COUNTING = f"""
         AND c.position < COALESCE(({ASKED_AGAIN}), c.position + 1)
         AND c.position < COALESCE(({REPLACED}), c.position + 1)
         AND c.position < COALESCE(({DONE}), c.position + 1)
+        AND ({asked_before("c")}) IS NULL
 """
 """Where the answer to the request `r` stands that counts: as in the fold, the first by a person other than
-who asked, while the request stands; approved in time, or denied. A question that has it uses `effects`.
+those who asked, while the request stands; approved in time, or denied. A question that has it uses `effects`.
 
-Of an act whose success was contradicted, which the fold asks about still, no later answer counts here.
+The fold remembers the last 64 people who asked for an act; here all of them are. Of an act whose success was
+contradicted, which the fold asks about still, no later answer counts here.
 """
 
 BEGUN = """

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ledger.values.times import write_time
-from projections.questions.approvals_asked import ASKED_AGAIN, BEGUN, COUNTING, DONE, REPLACED, Runtimes, same
+from projections.questions.approvals_asked import (
+    ASKED_AGAIN,
+    BEGUN,
+    COUNTING,
+    DONE,
+    REPLACED,
+    Runtimes,
+    asked_before,
+    same,
+)
 from projections.questions.approvals_bound import Bindings
 from projections.questions.base import PERIOD, SOME_RUN, AnswerColumn, Asked, Question, Row
 from projections.questions.placing import in_place, within
@@ -14,7 +23,8 @@ from projections.questions.placing import in_place, within
 # The request an answer is to: the last one of its id before it.
 _ANSWERS = f"""
     SELECT a.run, a.position, a.at, a.id, a.answer, a.by, r.position, r.at, r.key, r.expires_at,
-        ({COUNTING}), c.answer, ({REPLACED}), ({DONE}), a.is_person, a.decided_by, r.requested_by
+        ({COUNTING}), c.answer, ({REPLACED}), ({DONE}), a.is_person, a.decided_by, r.requested_by,
+        ({asked_before("a")})
     FROM {{approvals.answers}} AS a
     LEFT JOIN {{approvals.requests}} AS r ON r.run = a.run AND r.position = (
         SELECT MAX(n.position) FROM {{approvals.requests}} AS n
@@ -86,8 +96,8 @@ class VoidApprovals(Question):
         AnswerColumn(
             "why",
             "Of an answer: `late` (a denial is never), `not_a_person` (or an agent wrote it), "
-            "`by_requester`, `second_answer` (the one that counts says the same), `conflicting` (it says "
-            "something else), "
+            "`by_requester` (they asked for the act, then or before), `second_answer` (the one that counts "
+            "says the same), `conflicting` (it says something else), "
             "`asked_anew` (another request about the act stood), `act_done` (it had been), `unknown_id` "
             "(nobody had asked), `not_bound` (it counts, but terms, plan or runtime were not those asked "
             "under, and unless they are so again nothing begins on it). Of a request: `unanswered`. Of an "
@@ -130,7 +140,7 @@ def _answers(asked: Asked) -> Iterator[Row]:
 def _why_not(row: tuple[Any, ...]) -> Iterator[str]:
     """Say why an answer counts for nothing."""
     _, position, at, _, answer, by, place, _, _, expires_at, counts, counting = row[:12]
-    replaced, done, is_person, decided_by, requested_by = row[12:]
+    replaced, done, is_person, decided_by, requested_by, before = row[12:]
     if place is None:
         yield "unknown_id"
         return
@@ -138,7 +148,7 @@ def _why_not(row: tuple[Any, ...]) -> Iterator[str]:
         yield "late"
     if not is_person:
         yield "not_a_person"
-    elif requested_by in (by, decided_by):
+    elif requested_by in (by, decided_by) or before is not None:
         yield "by_requester"
     if replaced is not None and replaced < position:
         yield "asked_anew"

@@ -257,12 +257,16 @@ SAYINGS = st.one_of(
 
 
 ASKS = (AGENT, ApprovalRequested(id="a", key=x.ONE))
+KIM_ASKS = (KIM, ApprovalRequested(id="a", key=x.ONE))
 APPROVES = (KIM, ApprovalAnswered(id="a", answer="approved", by="human:kim"))
 
 
 @given(sayings=st.lists(SAYINGS, min_size=2, max_size=14))
 @example(sayings=[ASKS, ("begin", x.ONE), ("succeeded", x.ONE), APPROVES])
 @example(sayings=[("begin", x.ONE), ("unknown", x.ONE), ASKS, ("happened", x.ONE), APPROVES])
+@example(sayings=[KIM_ASKS, ASKS, APPROVES])
+@example(sayings=[KIM_ASKS, (AGENT, ApprovalRequested(id="a", key=x.TWO)), ASKS, APPROVES])
+@example(sayings=[KIM_ASKS, ("begin", x.ONE), ("succeeded", x.ONE), ASKS, APPROVES])
 def test_the_answer_that_counts_is_that_of_the_contract(sayings: list[tuple[Any, Any]]) -> None:
     """Each answer counts, or there is a reason why not; one that counts is the one the contract holds."""
     clock = SetClock()

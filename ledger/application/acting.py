@@ -185,7 +185,10 @@ class Doing:
             return found
         reason = f"a fork performs nothing, and no answer of {act.tool.name!r} is recorded and fresh"
         missing = Objection("effects_disabled", reason, None, {"tool": act.tool.name})
-        return found._replace(allowed=False, objections=(*found.objections, missing))
+        # The call asks no rule on a fork: only what bars the run itself is told before.
+        first = 0 if barred(contract, self.context.incarnation) is None else 1
+        others = found.objections
+        return found._replace(allowed=False, objections=(*others[:first], missing, *others[first:]))
 
     def note_rules(self, contract: Contract) -> None:
         """Note whether a rule names the tool: then it is decided whether the outside may be looked at."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar, Unpack
 
 from ledger import commands as c
@@ -57,6 +58,9 @@ class RunActs(RunSayings[R]):
     def __init__(self, context: Context, workshop: Workshop) -> None:
         super().__init__(context)
         self._workshop = workshop
+
+    def _now(self) -> datetime:
+        return self._workshop.edge.now()
 
     def _look_for_secrets(self, command: c.Command) -> None:
         """Refuse a grant that says what proves who somebody is, e.g. a token as its session.

@@ -123,6 +123,10 @@ class RunSayings(ABC, Generic[R]):
         return self._do(command, context, None, None)
 
     @abstractmethod
+    def _now(self) -> datetime:
+        """Return the ledger's time."""
+
+    @abstractmethod
     def _look_for_secrets(self, command: c.Command) -> None:
         """Refuse what must not be stored, where a command may well hold it."""
 
@@ -350,10 +354,19 @@ class RunSayings(ABC, Generic[R]):
         request, and so taken back. `Stated.records` hold the id of the new request; where
         the last one binds still and asks the same, it is a repeat.
 
+        Args:
+            key: of the act.
+            question: what a person is asked; None: what was asked before. Not for agents.
+            expires_at: until when the answer may be given and used; None: without end.
+
         Raises:
+            InvalidInput: `expires_at` is over.
+            NotForAgents: an agent asks, in words of its own.
             NotOpen: no such act waits, or was begun and is not done.
             ApprovalDenied: it was denied, and an agent asks.
         """
+        if isinstance(expires_at, datetime) and expires_at.tzinfo is not None and expires_at <= self._now():
+            raise invalid("expires_at", f"{expires_at.isoformat()} is over: nobody could answer in time")
         return self._say(c.RequestApproval, key=key, question=question, expires_at=expires_at)
 
     # --- observations, messages, cursor ----------------------------------------------------------

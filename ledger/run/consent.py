@@ -47,7 +47,8 @@ def consent_to(asked: Asked) -> str | Waiting | Refusal | None:
     approval = asked_about(contract, asked.names.key)
     if approval is not None and is_denied(approval) and _unbound(asked, approval) is None:
         said = denied(contract, approval)
-        return refused(asked, said.rule, said.message, said.position, **said.evidence)
+        anew = f"{said.message[:900]}; only a person asks anew, with request_approval"
+        return refused(asked, said.rule, anew, said.position, **said.evidence)
     demanding = asking_for_approval(asked)
     if approval is not None and is_denied(approval):
         # Who said no is asked again, also where nothing else wants that now: an agent can revise its goal.
@@ -71,8 +72,8 @@ def _unbound(asked: Asked, approval: Approval) -> str | None:
     """Say what it was asked under and is another now, the tool included; time is left out."""
     if approval.tool_schema != asked.command.tool_schema:
         return (
-            f"{asked.command.tool!r} takes other arguments, has other defaults or acts on something else than "
-            "when it was asked"
+            f"{asked.command.tool!r} takes other arguments, has other defaults or acts on something else "
+            "than when it was asked"
         )
     return why_unbound(asked.contract, approval)
 

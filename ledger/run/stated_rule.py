@@ -76,7 +76,6 @@ _WORDS = {
     "Input should be a valid string": "give a text",
     "Input should be a valid dictionary or instance of Predicate": "give {path: …, operator: …, value: …}",
     "Input should be 'eq'": "give one of 'eq'",
-    "String should have at least 1 character": "it is empty",
     "Field required": "it is missing",
     "Extra inputs are not permitted": "there is no such field",
 }

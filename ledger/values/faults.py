@@ -29,6 +29,8 @@ def first_fault(error: ValidationError, root: str, known: Iterable[str] = ()) ->
         name = str(fault["loc"][-1])
         # Deeper inside it is another class that has no such field.
         return path, no_such("field", name, known if len(fault["loc"]) == 1 else ())
+    if fault["type"] == "string_too_short" and fault["ctx"]["min_length"] == 1:
+        return path or "$", "it is empty"
     return path or "$", _MEMBER.sub(r"\1", fault["msg"].removeprefix("Value error, "))
 
 

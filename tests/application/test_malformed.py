@@ -65,6 +65,7 @@ NO_POSITION = "a global position is a whole number, not '5'"
             "outcome",
             "Input should be 'completed', 'failed', 'cancelled' or 'abandoned'",
         ),
+        (lambda ledger: ledger.run("r").suspend(reason=""), "reason", "it is empty"),
         (
             lambda ledger: ledger.run("r").do(MoveCursor(node="n"), again=ValueError("no")),
             "again",

@@ -238,7 +238,8 @@ def test_a_denial_is_one_event_that_lets_go_of_what_waited() -> None:
     assert (after.contract.effects, after.contract.grants) == ((), before.contract.grants)
     refusal = after.when(claim()).decision
     assert isinstance(refusal, Refusal)
-    assert refusal.message == f"human:kim denied it at position {after.position}: twice already"
+    said = f"human:kim denied it at position {after.position}: twice already"
+    assert refusal.message == f"{said}; only a person asks anew, with request_approval"
 
 
 @pytest.mark.parametrize(

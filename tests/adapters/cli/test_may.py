@@ -66,6 +66,7 @@ def test_of_what_was_denied_it_is_told_how_a_person_asks_anew(may: Call, made: W
     answer = may("pay", '{"order": 2}')
     assert f"intent-ledger request-approval {made.denied[:64]} --run shop --actor human:NAME" in answer.err
     assert "denied it at position " in answer.out
+    assert "; only a person asks anew, with request_approval" in answer.out
     assert "(position " not in answer.out, "a place is said once"
 
 

@@ -16,6 +16,7 @@ from ledger.application.edge import Edge
 from ledger.application.effects import Effects
 from ledger.application.expired import gone
 from ledger.application.following import begin, follow
+from ledger.application.imported import refuse_agents
 from ledger.application.kind import Found
 from ledger.application.kinds import RUN, load_contract
 from ledger.application.lives import Lives
@@ -175,6 +176,10 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
     ) -> Stated:
         """Append events that happened elsewhere, as they are: facts are not refused.
 
+        No rule is asked, so that who imports may write any grant and withdraw any constraint. An agent may
+        not, but for a run that begins with it: nothing that is not for agents to say, and no constraint in
+        the place of another.
+
         Args:
             run: the run; it begins with a RunOpened.
             events: all of them are stored together, or none.
@@ -185,18 +190,21 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
             about: subjects the events are about.
 
         Raises:
+            NotForAgents: an agent imports, or a service for one, and an event is not for it.
             PositionConflict: the run does not stand at `expected`.
             GuardMoved: a source does not stand where `relies_on` says.
             InvalidInput: a content is of no class that the ledger keeps.
             UndecodableRecord: the events make no run, e.g. do not begin with RunOpened.
         """
+        writer = self._shared.writer(actor)
         found = Found[Contract | None](None) if expected == 0 else load_contract(self._edge, run_id(run))
+        refuse_agents(writer, events, found.state)
         tip = Tip(self._edge, run_id(run), RUN, found)
         for name in relies_on or {}:
             self._shared.open_head(name)
         if expected:
             blocking(self._edge.store, tip.expect(expected))
-        context = Context(self._shared.writer(actor), about=several("about", about), blobs=tuple(blobs))
+        context = Context(writer, about=several("about", about), blobs=tuple(blobs))
         return blocking(self._edge.store, tip.import_events(events, context, relies_on or {}))
 
     def _handle(

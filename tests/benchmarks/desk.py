@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 
 from ledger import Actor, Ledger, open_ledger
+from ledger.application.imported import NEVER
 from ledger.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -91,8 +93,16 @@ def fill(path: Path | str, runs: int) -> None:
                     clock.now = minute(number)
                     part = events[at : at + EACH // 2]
                     about = (f"customer:{number}",) if not at else ()
-                    ledger.import_events(name(number), part, expected=at, about=about)
+                    _say(ledger, name(number), part, at, about)
             policy.publish("2", [Published(id="limit", text="Refund at most 90 EUR.", rule=_LIMIT)], by=KIM)
+
+
+def _say(ledger: Ledger, run: str, events: list[Event], at: int, about: tuple[str, ...]) -> None:
+    """Import events of a run; what is not for agents to say a person says."""
+    live = at > 0
+    for is_a_person_s, some in groupby(events, lambda event: live and isinstance(event, NEVER)):
+        actor = Actor(KIM) if is_a_person_s else None
+        at = ledger.import_events(run, tuple(some), expected=at, actor=actor, about=about).position
 
 
 class _Clock:

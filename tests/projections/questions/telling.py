@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 import pytest
 
 from ledger import Actor, Ledger
-from ledger.events import Event
+from ledger.application.imported import NEVER
+from ledger.events import ConstraintAccepted, EffectReconciled, Event
+from ledger.run.decision import is_agent
 from ledger.stores.sqlite_read_models import SQLiteLook
 from projections.asking import ask
 from projections.questions.base import Answer, Question
 from tests.projections.conftest import SetClock
 from tests.stores.builder import shown
+
+PERSON = Actor("human:kim")
 
 on_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
 """For tests of what other tests of the same query show to be alike on every store."""
@@ -29,12 +34,23 @@ class Teller:
         self._positions: dict[str, int] = {}
 
     def say(self, run: str, *events: Event, by: Actor | None = None, after: float = 0) -> int:
-        """Say events, some seconds later; return the position of the last one."""
+        """Say events, some seconds later; return the position of the last one.
+
+        What is not for agents to say a person says.
+        """
         self.clock.tick(after)
         place = self._positions.get(run, 0)
-        stated = self.ledger.import_events(run, events, expected=place, actor=by or self.actor)
-        self._positions[run] = stated.position
-        return stated.position
+        actor = by or self.actor
+        for not_theirs, some in groupby(
+            events,
+            lambda event: (
+                is_agent(actor) and isinstance(event, (*NEVER, ConstraintAccepted, EffectReconciled))
+            ),
+        ):
+            who = PERSON if not_theirs else actor
+            place = self.ledger.import_events(run, tuple(some), expected=place, actor=who).position
+        self._positions[run] = place
+        return place
 
     @property
     def gid(self) -> int:

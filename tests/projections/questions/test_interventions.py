@@ -133,7 +133,7 @@ ANSWERS = [
     ("answers", 4, "approved", "approval:one", "human:kim", "human:kim", None, 45, "answers", 2),
     ("answers", 5, "denied", "approval:one", "human:lee", "human:kim", "no", 50, "answers", 2),
     (
-        *("answers", 6, "waived", "obligation:mail", "customer:17", "agent:desk", "not needed"),
+        *("answers", 6, "waived", "obligation:mail", "customer:17", "human:kim", "not needed"),
         *(None, None, None),
     ),
 ]

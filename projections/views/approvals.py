@@ -12,6 +12,7 @@ from ledger.application.ledger import Ledger, edge_of
 from ledger.application.looking import all_under_each
 from ledger.application.rows import decoded
 from ledger.codec import effect_digest
+from ledger.errors import IntegrityError, UndecodableRecord
 from ledger.events import EffectIntended
 from ledger.record import broken
 from ledger.run.approvals import is_denied, why_unbound, why_void
@@ -91,7 +92,7 @@ _COLUMNS = {
 
 def approvals(ledger: Ledger, *, pending: bool = False, **asking: Unpack[Asking]) -> View[Requested]:
     """List requests for approval, what expires first in front; `pending`: what can be answered still."""
-    edge = edge_of(ledger)
+    edge, altered = edge_of(ledger), list[str]()
     selection = Selection(
         _COLUMNS,
         "{runs.approvals} AS o " + OF_RUNS,
@@ -102,28 +103,46 @@ def approvals(ledger: Ledger, *, pending: bool = False, **asking: Unpack[Asking]
             ("(o.expires_at IS NULL OR o.expires_at > :now)", pending or None),
         ],
         {},
-        lambda asked, rows: _look_closer(edge, asked, rows),
+        lambda asked, rows: altered.extend(_look_closer(edge, asked, rows)),
     )
     found = view(ledger, selection, lambda fields, now: Requested(**fields), asking)
+    found = found._replace(left_out=(*found.left_out, *altered))
     if pending:
         return found._replace(rows=[one for one in found.rows if one.state == "pending"])
     return found
 
 
-def _look_closer(edge: Edge, asked: Asked, rows: list[dict[str, Any]]) -> None:
-    """Say of requests what they are about, and whether they bind, by the contracts of their runs."""
+def _look_closer(edge: Edge, asked: Asked, rows: list[dict[str, Any]]) -> list[str]:
+    """Say of requests what they are about, and whether they bind, by the contracts of their runs.
+
+    Runs of which somebody altered what was intended are left out, with a note, and returned.
+    """
+    left_out: list[str] = []
     by_run: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_run.setdefault(row["run"], []).append(row)
     runs = iter(by_run)
     while some := tuple(islice(runs, _RUNS_AT_ONCE)):
-        acts = _acts(edge, (row["key"] for run in some for row in by_run[run]))
+        acts: dict[str, EffectIntended] = {}
+        try:
+            acts = _acts(edge, (row["key"] for run in some for row in by_run[run]))
+        except (IntegrityError, UndecodableRecord):
+            for run in some:
+                try:
+                    acts |= _acts(edge, (row["key"] for row in by_run[run]))
+                except (IntegrityError, UndecodableRecord) as error:
+                    asked.note(f"what waits in run {run!r} is left out: {error}")
+                    left_out.append(run)
         for run, position, state in asked.select(_CONTRACTS, runs=some):
+            if run in left_out:
+                continue
             contract = restore(state)
             if contract is None:
                 raise broken(run, position, "the contract in its row is not what was saved")
             for row in by_run[run]:
                 _fill(row, contract, acts.get(row["key"]), asked.now)
+    rows[:] = [row for row in rows if row["run"] not in left_out]
+    return left_out
 
 
 _CONTRACTS = "SELECT r.run, r.position, r.contract FROM {runs.runs} AS r WHERE r.run IN :runs"

@@ -18,6 +18,7 @@ from tests.conftest import ROOT
 from tests.test_readme import blocks, cli, run
 
 PAGE = (ROOT / "docs/how-to/resume.md").read_text("utf-8")
+COMMANDS = re.findall(r"^    ((?:intent-ledger|python) .*)$", PAGE, re.MULTILINE)
 WORKER, EXAMPLE = blocks(PAGE, "python")
 WORKED, PRINTED = blocks(PAGE, "text")
 
@@ -173,10 +174,31 @@ def test_the_commands_of_the_page_let_a_run_go_on_that_another_worker_left(tmp_p
         gone = ledger.open_run("refund-17", "Refund order 17", actor=Actor("agent:refunds", session="gone"))
         gone.move("begun")
     assert run(WORKER, tmp_path).startswith("reconcile, still_running: ")
-    resuming, working = re.findall(r"^    ((?:intent-ledger|python) .*)$", PAGE, re.MULTILINE)
+    resuming, working, *_ = COMMANDS
     assert working == "python worker.py"
     assert cli(*shlex.split(resuming)[1:], folder=tmp_path).returncode == 0
     assert run(WORKER, tmp_path) == WORKED
+
+
+def test_the_commands_of_the_page_keep_a_run_stopped_that_its_agent_starts_again(tmp_path: Path) -> None:
+    actor = Actor("agent:refunds", session="s-1")
+    with open_ledger(tmp_path / "refunds.db") as ledger:
+        ledger.open_run("refund-17", "Refund order 17", actor=actor).move("begun")
+        ledger.run("refund-17").grant(
+            "till-friday",
+            principal="agent:refunds",
+            scopes=["refund"],
+            granted_by="human:kim",
+            on_resume="continue",
+        )
+    _, _, suspending, revoking = COMMANDS
+    for words in (suspending, revoking):
+        said = cli(*shlex.split(words)[1:], "--ledger", "refunds.db", folder=tmp_path)
+        assert said.returncode == 0, said.stderr
+        with open_ledger(tmp_path / "refunds.db") as ledger:
+            told = ledger.resume("refund-17", actor=actor, dry_run=True)
+            kept = [] if words == suspending else ["authority_revoked", "authority_missing"]
+            assert sorted(one.kind for one in told.reasons) == sorted(kept)
 
 
 def test_a_take_over_of_a_worker_inside_of_its_call_holds_the_run_and_its_report_counts(desk: Desk) -> None:

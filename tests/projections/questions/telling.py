@@ -54,7 +54,8 @@ class Teller:
 
     @property
     def gid(self) -> int:
-        """Return the last global position."""
+        """Return the last global position, once everything is shown to followers."""
+        shown(self.ledger.store)
         return self.ledger.store.end()
 
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event
 
 from ledger.application.edge import worker_name
 from ledger.application.ledger import Ledger, edge_of
 from ledger.canonical import invalid
+from projections.background import in_background
 from projections.base import Projection
 from projections.reading import PAGE, PAGE_BYTES, Reader
 from projections.rounds import Progress, Rounds
@@ -105,23 +106,8 @@ class Runner:
     @contextmanager
     def in_background(self) -> Iterator[Runner]:
         """Run in a thread as long as the block lasts; at its end raise what ended the run before."""
-        stop, raised = Event(), list[BaseException]()
-
-        def follow() -> None:
-            try:
-                self.run(stop=stop)
-            except BaseException as error:  # noqa: BLE001 - it belongs to who opened the block
-                raised.append(error)
-
-        thread = Thread(target=follow, name="projections", daemon=True)
-        thread.start()
-        try:
+        with in_background(lambda stop: self.run(stop=stop), "projections"):
             yield self
-        finally:
-            stop.set()
-            thread.join()
-        if raised:
-            raise raised[0]
 
 
 def manner_of(

@@ -112,9 +112,18 @@ def _with_rules(contract: Contract, now: datetime) -> tuple[tuple[Constraint, Ru
 def violations(asked: Asked) -> Iterator[Violation]:
     """Yield the constraints in force whose rules an act breaks, in the order of their acceptance."""
     command = asked.command
-    args = full_args(asked)
-    for constraint, rule in _ruled(asked):
-        found = breaches(rule, command.tool, args, command.resource, asked.contract.tenant)
+    return violations_of(asked.contract, command.tool, full_args(asked), command.resource, latest(asked))
+
+
+def violations_of(
+    contract: Contract, tool: str, args: str, resource: str | None, now: datetime
+) -> Iterator[Violation]:
+    """Yield the constraints in force at a time whose rules an act breaks, in the order of their acceptance.
+
+    `args` are canonical JSON, in full.
+    """
+    for constraint, rule in _with_rules(contract, now):
+        found = breaches(rule, tool, args, resource, contract.tenant)
         if found:
             yield Violation(constraint, found)
 

@@ -12,7 +12,7 @@ from ledger.run.approvals import asked_about, denied, is_denied
 from ledger.run.authority import scopes_cover
 from ledger.run.contract import Contract
 from ledger.run.known import EffectHistory
-from ledger.run.rules import breaches
+from ledger.run.permits import violations_of
 
 
 def against_sending(contract: Contract, known: EffectHistory, now: datetime) -> str | None:
@@ -47,11 +47,8 @@ def _is_covered(contract: Contract, known: EffectHistory, now: datetime) -> bool
 
 def _broken(contract: Contract, known: EffectHistory, now: datetime) -> str | None:
     args = known.args if known.args_in_full is None else known.args_in_full
-    for one in contract.in_force(now):
-        if one.rule is None:
-            continue
-        found = breaches(one.rule, known.tool, args, known.resource, contract.tenant)
-        if found:
-            wanted = "; ".join(breach.condition for breach in found)[:300]
-            return f"constraint {one.id!r}, asserted by {one.asserted_by}, allows it only where {wanted}"
-    return None
+    found = next(violations_of(contract, known.tool, args, known.resource, now), None)
+    if found is None:
+        return None
+    one, wanted = found.constraint, "; ".join(breach.condition for breach in found.breaches)[:300]
+    return f"constraint {one.id!r}, asserted by {one.asserted_by}, allows it only where {wanted}"

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event
 from typing import Literal, NamedTuple
 
 from ledger.adapters.notifying.notice import Notice, notice_of, request_in
@@ -18,6 +18,7 @@ from ledger.canonical import invalid
 from ledger.errors import UNREADABLE, LeaseLost, LedgerError, StoreBusy, StoreUnavailable
 from ledger.record import Record
 from ledger.stores.base import StoredRow
+from projections.background import in_background
 from projections.reading import PAGE, Reader
 
 log = logging.getLogger("ledger")
@@ -154,23 +155,8 @@ class Notifier:
     @contextmanager
     def in_background(self) -> Iterator[Notifier]:
         """Tell in a thread as long as the block lasts; at its end raise what ended it before."""
-        stop, raised = Event(), list[BaseException]()
-
-        def follow() -> None:
-            try:
-                self.run(stop=stop)
-            except BaseException as error:  # noqa: BLE001 - it belongs to who opened the block
-                raised.append(error)
-
-        thread = Thread(target=follow, name="notifier", daemon=True)
-        thread.start()
-        try:
+        with in_background(lambda stop: self.run(stop=stop), "notifier"):
             yield self
-        finally:
-            stop.set()
-            thread.join()
-        if raised:
-            raise raised[0]
 
     # --- a page ----------------------------------------------------------------------------------
 

@@ -306,7 +306,7 @@ def test_it_raises_no_false_alarm_beside_a_runner_and_writers(ledger: Ledger, op
     catch_up(ledger, *ALL)
 
     def write() -> None:
-        for number in range(4000):  # more than it has time for
+        for number in range(1200):  # more than it has time for
             if stop.is_set():
                 return
             run = other.open_run(f"more-{number}", "goal")

@@ -190,11 +190,11 @@ def columns(event: Event, run: str) -> tuple[bytes | None, bytes | None, bytes |
     keyed = event.keyed_by
     if keyed is None:
         return None, None, None
-    kind, field = keyed
-    key = getattr(event, field)
+    kind, *fields = keyed
     if kind != "effect":
         # Effect keys hold tenant and lineage already; other keys are names within their run.
-        return short_digest(kind, run, key), None, None
+        return short_digest(kind, run, *(getattr(event, field) or "" for field in fields)), None, None
+    key: str = event.key  # type: ignore[attr-defined]
     about = effect_digest(key)
     if type(event) is EffectIntended:
         return about, act_digest(event.act), None
@@ -226,6 +226,16 @@ def observation_digest(run: str, key: str) -> bytes:
 def message_digest(run: str, id: str) -> bytes:
     """Digest by which a message of a run is found."""
     return short_digest("message", run, id)
+
+
+def state_digest(run: str, line: str | None, id: str) -> bytes:
+    """Digest by which a saved state of a run is found."""
+    return short_digest("state", run, line or "", id)
+
+
+def part_digest(run: str, line: str | None, state: str) -> bytes:
+    """Digest by which the parts that were saved after a state are found."""
+    return short_digest("part", run, line or "", state)
 
 
 _REQUIRED = ("actor", "at", "data", "id", "name", "position", "prev", "run", "tenant", "v", "version")

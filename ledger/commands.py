@@ -40,6 +40,7 @@ from ledger.values import (
     Rule,
     RunId,
     Runtime,
+    SavedName,
     Seconds,
     Sha256,
     Source,
@@ -668,6 +669,60 @@ class SummariseMessages(Command):
     through: Id
 
 
+class SaveState(Command):
+    """Keep the state that the program is in, as a blob.
+
+    What is done is done, so it is admitted while the run is held, too.
+    """
+
+    name = "state.save"
+    remedy = True
+
+    branch: Flag = False
+    """It goes on from a state that need not be the newest of its line."""
+    content: Payload
+    dropped: Position | None = None
+    """Where states were last dropped, as the writer knows it: the content may rest on any that is left."""
+    id: Id
+    line: Id | None = None
+    """Which of the histories that the program keeps side by side; None: its main one."""
+    parent: Id | None = None
+    """The state that it goes on from: the newest of its line, unless it is a branch."""
+    seen: Position | None = None
+    """Where the run stood when the parent was seen to be the newest of its line."""
+    whole: Flag = False
+    """The content needs no other to be read."""
+
+
+class SaveStatePart(Command):
+    """Keep what a part of the work after a saved state came to, as a blob."""
+
+    name = "state.save_part"
+    remedy = True
+
+    content: Payload
+    line: Id | None = None
+    state: Id
+    """The state that the work goes on from."""
+    task: Id
+
+
+class DropStates(Command):
+    """Give up saved states: those that are named, or all but those that are kept."""
+
+    name = "state.drop"
+    on_closed = True
+    remedy = True
+    not_for_agents = ALWAYS
+
+    all: Flag = False
+    by: Party
+    kept: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
+    """Those that stay, of all."""
+    reason: Text
+    states: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
+
+
 class AdoptRuntime(Command):
     """Accept that another runtime goes on with the run."""
 
@@ -780,6 +835,9 @@ COMMAND_CLASSES: tuple[type[Command], ...] = (
     MoveCursor,
     RecordMessage,
     SummariseMessages,
+    SaveState,
+    SaveStatePart,
+    DropStates,
     AdoptRuntime,
     OpenSource,
     PublishRevision,

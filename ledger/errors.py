@@ -10,7 +10,7 @@
     │   ├── NotOpen · IdInUse · StillOpen
     │   └── RunExists · RunIsHeld · RunIsClosed · EffectsDisabled · NotForAgents · NotSupported
     ├── Conflict                       someone was first: read again and decide again
-    │   └── PositionConflict · GuardMoved · ActKnown
+    │   └── PositionConflict (StateMoved) · GuardMoved · ActKnown
     ├── Fenced                         this handle or worker has been replaced; stop
     │   └── LeaseLost · Superseded
     ├── EffectError                    an act that was begun before: ask, wait, or leave it to a person
@@ -267,6 +267,16 @@ class PositionConflict(Conflict):
     run: str
     expected: int
     actual: int
+
+
+class StateMoved(PositionConflict):
+    """What a saved state goes on from is not the newest of its line any more, or was dropped: read it again.
+
+    `dropped` is where states were last dropped, None where they never were.
+    """
+
+    code = "state_moved"
+    dropped: int | None
 
 
 class GuardMoved(Conflict):

@@ -41,6 +41,7 @@ from ledger.values import (
     Rule,
     RunId,
     Runtime,
+    SavedName,
     Seconds,
     Sha256,
     Source,
@@ -59,8 +60,8 @@ class Event(Value):
     version: ClassVar[int] = 1
     binds_terms: ClassVar[bool] = False
     """The record of this event carries the terms that were in force before it."""
-    keyed_by: ClassVar[tuple[str, str] | None] = None
-    """Kind and field by which the store finds the event again, or None."""
+    keyed_by: ClassVar[tuple[str, ...] | None] = None
+    """Kind and fields by which the store finds the event again, or None."""
 
 
 # --- run ---------------------------------------------------------------------------------------
@@ -743,6 +744,55 @@ class MessagesSummarised(Event):
     """Id of the last message it stands for."""
 
 
+class StateSaved(Event):
+    """The program's own state was saved. It is a blob: all of it, or what is new since states before it."""
+
+    name = "state.saved"
+    keyed_by = ("state", "line", "id")
+
+    branch: Flag = False
+    """It goes on from another state than the newest of its line."""
+    content: Payload
+    id: Id
+    line: Id | None = None
+    """Which of the histories that the program keeps side by side, e.g. of a graph inside the graph; None: its
+    main one."""
+    parent: Id | None = None
+    """The state that it goes on from."""
+    whole: Flag = False
+    """The content needs no other to be read."""
+
+
+class StatePartSaved(Event):
+    """A part of the work after a saved state was finished and kept, before the next state is saved."""
+
+    name = "state.part_saved"
+    keyed_by = ("part", "line", "state")
+
+    content: Payload
+    line: Id | None = None
+    state: Id
+    """The state that the work goes on from."""
+    task: Id
+    """The piece of work that it is of."""
+
+
+class StatesDropped(Event):
+    """Saved states were given up. Their contents go after this; what was recorded of them stays."""
+
+    name = "state.dropped"
+
+    all: Flag = False
+    """All that were saved before this, but those that are kept."""
+    by: Party
+    kept: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
+    previous: Position | None = None
+    """Where states were dropped before."""
+    reason: Text
+    states: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
+    """Those that were dropped, where it was not all."""
+
+
 class RuntimeAdopted(Event):
     """Somebody accepted that another runtime goes on with the run."""
 
@@ -907,6 +957,9 @@ EVENT_CLASSES: tuple[type[Event], ...] = (
     CursorMoved,
     MessageRecorded,
     MessagesSummarised,
+    StateSaved,
+    StatePartSaved,
+    StatesDropped,
     RuntimeAdopted,
     SourceOpened,
     SourceRevised,

@@ -243,8 +243,8 @@ class Upcast:
         """The value of each field that the old shape does not have."""
 
     @property
-    def keyed_by(self) -> tuple[str, str] | None:
-        """Kind and field by which the store finds the event again; no version changes that."""
+    def keyed_by(self) -> tuple[str, ...] | None:
+        """Kind and fields by which the store finds the event again; no version changes that."""
         return self.new.keyed_by
 
     @cached_property

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from ledger import commands as c
 from ledger.aio.checking import read_and_note
 from ledger.aio.performing import Driver, Surroundings, block, perform
+from ledger.aio.states import AsyncRunStates
 from ledger.aio.turns import AsyncTurns
 from ledger.application.acting import Doing
 from ledger.application.acts import Options, RunActs
@@ -21,6 +22,7 @@ from ledger.application.runs import known
 from ledger.application.shared import Shared
 from ledger.application.sources import SourceSayings
 from ledger.application.statements import Context, Stated
+from ledger.application.states import StateReader
 from ledger.errors import StoreUnavailable
 from ledger.gateway import protocol as p
 from ledger.gateway.tools import Tool
@@ -52,6 +54,7 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
         self._shared = shared
         self._turns = turns
         self._around = around
+        self._states = AsyncRunStates(StateReader(shared.edge), self._contract, around.hands)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._turns.stream!r}>"
@@ -70,6 +73,11 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
     def position(self) -> int:
         """Position this ledger has seen of the run; others may have gone on."""
         return self._turns.stream.position
+
+    @property
+    def states(self) -> AsyncRunStates:
+        """The states that its program saved."""
+        return self._states
 
     async def load(self) -> Loaded:
         """Read the contract, the results its cursor needs and the messages of the window, as of one position.

@@ -24,7 +24,7 @@ from ledger.application.export_format import Shelf
 from ledger.application.keeping import all_contents, contents_of, heads, last_before, named_in, records
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.own_stream import STREAM, say
-from ledger.application.payloads import CLASSES
+from ledger.application.payloads import CLASSES, OUTLIVING
 from ledger.application.unfinished import count_left_over, left_over
 from ledger.canonical import invalid
 from ledger.errors import NotForAgents, RunNotFound
@@ -115,7 +115,8 @@ def expire(
         ledger: whose contents.
         by: who decided it, `kind:name`; no agent.
         reason: why, in words.
-        classes: only contents of these classes: `message`, `result`, `observation`, `evidence`; none: all.
+        classes: only contents of these classes: `message`, `result`, `observation`, `evidence`; none: all
+            of these. Saved states never go by age, since they rest on older ones.
         older_than: only contents that no record of this age or younger names; None: of any age.
         run: only contents that this run names, and nothing else of the tenant.
         actor: who writes; None: whoever the ledger is opened for.
@@ -138,6 +139,8 @@ def expire(
     for kind in classes:
         if kind not in CLASSES:
             raise invalid("classes", f"{kind!r:.50}: {no_such('class', kind, CLASSES)}")
+        if kind in OUTLIVING:
+            raise invalid("classes", f"{kind!r}: saved states rest on older ones: drop or prune the states")
     _not_for_agents(actor, by)
     cutoff = _before_age(moment, older_than or timedelta(0))
     # Built first, so that what is malformed is refused before anything is read.
@@ -302,6 +305,8 @@ class _Work:
         found: Rows = {}
         for row in rows:
             self._looked += 1
+            if row.kind in OUTLIVING:
+                continue
             if not asked.classes or row.kind in asked.classes:
                 if row.expires_at is None or row.expires_at <= self._now:
                     found.setdefault(row.digest, []).append(row)

@@ -24,8 +24,11 @@ INLINE_BYTES = 16 * 1024
 REPORT_BYTES = 256 * 1024 * 1024
 """Size of the largest content of a report that is kept: what every store takes. Of more its digest is."""
 
-CLASSES = ("evidence", "message", "observation", "result")
+CLASSES = ("evidence", "message", "observation", "result", "state")
 """Every class that the ledger keeps contents in."""
+
+OUTLIVING = ("state",)
+"""Classes whose contents rest on older ones of their class: they are dropped together, never by their age."""
 
 
 class Packed(NamedTuple):

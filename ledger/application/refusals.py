@@ -11,6 +11,7 @@ from ledger.errors import (
     LedgerError,
     Refused,
     RunNotFound,
+    StateMoved,
     Superseded,
 )
 from ledger.run.decision import Refusal
@@ -29,6 +30,8 @@ def refusal_error(refusal: Refusal) -> LedgerError:
         return RunNotFound(refusal.message, run=refusal.evidence["run"])
     if refusal.rule == "approval_not_found":
         return ApprovalNotFound(refusal.message, id=refusal.evidence["id"])
+    if refusal.rule == "state_moved":
+        return StateMoved(refusal.message, **refusal.evidence)
     if refusal.rule == "approval_required":
         facts |= {"id": refusal.evidence["id"], "key": refusal.evidence["key"]}
     if refusal.rule in EFFECT_ERRORS:

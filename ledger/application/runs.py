@@ -15,6 +15,7 @@ from ledger.application.performing import Block, Driver, block, perform
 from ledger.application.refreshing import Refreshed, Refreshing
 from ledger.application.shared import Shared
 from ledger.application.statements import Context, Stated
+from ledger.application.states import RunStates, StateReader
 from ledger.application.turns import Turns
 from ledger.errors import InvalidInput, RunNotFound, StoreUnavailable
 from ledger.gateway import protocol as p
@@ -46,6 +47,7 @@ class Run(RunActs[Stated]):
         self._shared = shared
         self._turns = turns
         self._loader = loader
+        self._states = RunStates(StateReader(shared.edge), lambda: self.contract)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._turns.stream!r}>"
@@ -64,6 +66,11 @@ class Run(RunActs[Stated]):
     def position(self) -> int:
         """Position this ledger has seen of the run; others may have gone on."""
         return self._turns.stream.position
+
+    @property
+    def states(self) -> RunStates:
+        """The states that its program saved."""
+        return self._states
 
     def load(self) -> Loaded:
         """Read the contract, the results its cursor needs and the messages of the window, as of one position.

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ledger import commands as c
 from ledger.application.mending import mended
 from ledger.application.payloads import Packed, pack, pack_content, pack_report
+from ledger.application.state_sayings import StateSayings
 from ledger.application.statements import Context
 from ledger.canonical import canonical_text, invalid
 from ledger.errors import StoreUnavailable
 from ledger.run.stated_rule import rule_of
+from ledger.stores.base import Blob
 from ledger.values import Actor, Change, Ending, Rule, Runtime, Source, Step
 
 Amounts = Mapping[str, Decimal | str | int]
@@ -53,7 +55,7 @@ def build(kind: Callable[..., c.Command], **fields: Any) -> c.Command:
     return kind(**fields)
 
 
-class RunSayings(ABC, Generic[R]):
+class RunSayings(StateSayings[R]):
     """What can be said to a run. Each method answers `R`: `Stated`, or what `await` turns into it."""
 
     def __init__(self, context: Context) -> None:
@@ -104,10 +106,11 @@ class RunSayings(ABC, Generic[R]):
         if fit.fields is not command.__dict__:
             command = command.with_fields(fit.fields)
         self._look_for_secrets(command)
+        command, apart = self._apart(command)
         context = replace(
             self._context,
             about=command.about,
-            blobs=fit.blobs,
+            blobs=(*fit.blobs, *apart),
             causation=causation,
             checked=False,
             correlation=correlation or self._context.correlation,
@@ -129,6 +132,10 @@ class RunSayings(ABC, Generic[R]):
     @abstractmethod
     def _look_for_secrets(self, command: c.Command) -> None:
         """Refuse what must not be stored, where a command may well hold it."""
+
+    @abstractmethod
+    def _apart(self, command: c.Command) -> tuple[c.Command, tuple[Blob, ...]]:
+        """Take out of a command what is kept as content beside the record."""
 
     # --- goal and plan ---------------------------------------------------------------------------
 

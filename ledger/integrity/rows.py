@@ -159,14 +159,14 @@ def derived(
     keyed = READERS[name, version].keyed_by
     if keyed is None:
         return None, None, None
-    kind, field = keyed
+    kind, *parts = keyed
     if kind != "effect":
-        return _digest(kind, run, data[field]), None, None
-    key, act, claim = _digest(kind, data[field]), None, None
+        return _digest(kind, run, *(data.get(part) or "" for part in parts)), None, None
+    key, act, claim = _digest(kind, data["key"]), None, None
     if name == "effect.intended":
         act = _digest("act", data["act"])
     elif name == "effect.started":
-        claim = _digest("claim", data["root"], data[field], str(data["attempt"]))
+        claim = _digest("claim", data["root"], data["key"], str(data["attempt"]))
     return key, act, claim
 
 

@@ -29,7 +29,17 @@ from ledger.events import (
 from ledger.record import FORMAT, TermsMark
 from ledger.run.amounts import Totals
 from ledger.run.resting import rested_on, resting_on
-from ledger.run.standing import Alive, Allowance, Closing, Hold, Meanwhile, Revoked, Stopped, Suspension
+from ledger.run.standing import (
+    Alive,
+    Allowance,
+    Closing,
+    Hold,
+    Meanwhile,
+    Revoked,
+    Saved,
+    Stopped,
+    Suspension,
+)
 from ledger.values import (
     Amounts,
     AtLeastOne,
@@ -323,6 +333,8 @@ class Contract(Value):
     runtime: Runtime | None = None
     runtime_position: Position | None = None
     """Where that was said."""
+    saved: Saved | None = None
+    """The states that its program saved."""
     sources: tuple[SourceSeen, ...] = ()
     stopped: Stopped | None = None
     """Where it was stopped first since it last went on; None: it is not stopped."""

@@ -31,6 +31,7 @@ from ledger.run import (
     outcomes,
     resuming,
     reviews,
+    states,
     successors,
 )
 from ledger.run.contract import Contract
@@ -166,6 +167,9 @@ RULES: dict[type[c.Command], Ruling] = {
     c.MoveCursor: Ruling(execution.move, (e.CursorMoved,)),
     c.RecordMessage: Ruling(execution.say, (e.MessageRecorded,), ("id_in_use",)),
     c.SummariseMessages: Ruling(execution.summarise, (e.MessagesSummarised,), ("not_open",)),
+    c.SaveState: Ruling(states.save, (e.StateSaved,), ("state_moved",)),
+    c.SaveStatePart: Ruling(states.save_part, (e.StatePartSaved,)),
+    c.DropStates: Ruling(states.drop, (e.StatesDropped,)),
     c.AdoptRuntime: Ruling(execution.adopt, (e.RuntimeAdopted,)),
     c.SignReview: Ruling(reviews.sign, (e.ReviewSigned,), ("not_open",)),
 }

@@ -25,6 +25,8 @@ _SIGNS = frozenset(
         e.RunForked,
         e.RunRestarted,
         e.RunResumed,
+        e.StatePartSaved,
+        e.StateSaved,
     }
 )
 """What only the program of a run says. Reports alone are none: a worker that was replaced sends them too."""

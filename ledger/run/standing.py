@@ -47,6 +47,26 @@ class Meanwhile(Value):
     """In a few words."""
 
 
+class SavedLine(Value):
+    """The newest saved state of a line."""
+
+    content: Payload
+    id: Id
+    line: Id | None = None
+    position: Position
+
+
+class Saved(Value):
+    """What the program keeps of its own state."""
+
+    dropped: Position | None = None
+    """Where states were last dropped."""
+    let_go: Count = 0
+    """The newest states of all lines that are not named here were saved up to there."""
+    lines: tuple[SavedLine, ...] = ()
+    """The lines that moved last, the last one at the end: at most 64."""
+
+
 class Suspension(Value):
     """Why the run waits, as last said."""
 

@@ -24,13 +24,14 @@ from ledger.run import (
     obligations,
     observations,
     reviews,
+    states,
 )
 from ledger.run.contract import Contract
 from ledger.run.fold import Changes
 from ledger.run.release import RELEASING, released
 from ledger.run.terms import changed_at, same_terms, with_terms
 
-FOLD = "4"
+FOLD = "5"
 """Version of the fold. It changes whenever the same events would yield another contract; snapshots made by
 another version are passed over."""
 
@@ -74,6 +75,9 @@ FOLDS: dict[type[e.Event], Callable[[Contract, Any, Record], Changes]] = {
     e.CursorMoved: execution.moved,
     e.MessageRecorded: execution.said,
     e.MessagesSummarised: execution.summarised,
+    e.StateSaved: states.saved,
+    e.StatePartSaved: states.part_saved,
+    e.StatesDropped: states.dropped,
     e.RuntimeAdopted: execution.adopted,
     e.ReviewSigned: reviews.signed,
 }

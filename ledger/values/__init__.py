@@ -57,6 +57,7 @@ from ledger.values.parts import (
     Branch,
     ErrorSaid,
     Published,
+    SavedName,
     Step,
 )
 from ledger.values.payloads import (
@@ -120,6 +121,7 @@ __all__ = [
     "Rule",
     "RunId",
     "Runtime",
+    "SavedName",
     "Seconds",
     "SecretRef",
     "Sha256",

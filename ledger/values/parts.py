@@ -36,6 +36,13 @@ class Branch(Value):
     round: Count = 0
 
 
+class SavedName(Value):
+    """Names a saved state of a program: its id, and the line that it is on."""
+
+    id: Id
+    line: Id | None = None
+
+
 class Published(Value):
     """A constraint as its source publishes it."""
 

@@ -1,0 +1,37 @@
+"""What turns the values of a state into bytes and back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+
+class Split(NamedTuple):
+    """A value that is stored by element."""
+
+    tag: str
+    """Says how the elements make the value; any text."""
+    elements: list[Any]
+
+
+class Codec(Protocol):
+    """Writes and reads values. Equal values are written alike, or they are stored twice."""
+
+    def dumps(self, value: Any, path: str) -> bytes:
+        """Write a value; `path` says where it stands in the state.
+
+        Raises:
+            InvalidInput: it is no data, or of a type that is not known here.
+        """
+
+    def loads(self, content: bytes) -> Any:
+        """Read a value.
+
+        Raises:
+            UndecodableRecord: the bytes are none, or of a type that is not known here.
+        """
+
+    def split(self, value: Any) -> Split | None:
+        """Take a value that grows apart; None: it is stored as one."""
+
+    def join(self, tag: str, elements: list[Any]) -> Any:
+        """Put a value together again."""

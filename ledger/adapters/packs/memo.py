@@ -1,0 +1,58 @@
+"""What is known to be stored of a run's states, so that it is not stored again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from ledger.adapters.packs.format import Ref
+
+PIECES_KNOWN = 10_000
+"""Pieces of which a memo knows where they are: those that were used last."""
+
+
+@dataclass(slots=True)
+class ListMemo:
+    """A list as it was last stored."""
+
+    elements: list[bytes]
+    refs: list[Ref | None]
+    """Where each is by itself; None: only in a group."""
+    groups: dict[tuple[int, int], Ref]
+    """By level and number: groups of level 1 stand for 32 elements each."""
+
+
+@dataclass(slots=True)
+class Memo:
+    """What is stored of one run. It holds as long as no state of the run is dropped."""
+
+    dropped: int | None = None
+    """Where states of the run were last dropped when this was learnt."""
+    lists: dict[tuple[str | None, str], ListMemo] = field(default_factory=dict)
+    """By line and name of the value."""
+    pieces: OrderedDict[bytes, Ref] = field(default_factory=OrderedDict)
+    """Where each piece is, by a digest of it."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the elements that it holds on to."""
+        return sum(len(one) for known in self.lists.values() for one in known.elements)
+
+    def find(self, piece: bytes) -> Ref | None:
+        """Tell where a piece is stored."""
+        key = _key(piece)
+        found = self.pieces.get(key)
+        if found is not None:
+            self.pieces.move_to_end(key)
+        return found
+
+    def note(self, piece: bytes, ref: Ref) -> None:
+        """Note where a piece is stored."""
+        self.pieces[_key(piece)] = ref
+        if len(self.pieces) > PIECES_KNOWN:
+            self.pieces.popitem(last=False)
+
+
+def _key(piece: bytes) -> bytes:
+    return hashlib.sha256(piece).digest()

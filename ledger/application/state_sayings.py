@@ -1,0 +1,127 @@
+"""What a program says of its own state: kept as blobs, each named by an event. Both faces have these."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
+
+from ledger import commands as c
+from ledger.application.payloads import Packed, pack_content
+from ledger.canonical import invalid
+from ledger.values import SavedName
+
+C = type[c.Command]
+R = TypeVar("R")
+
+KIND = "state"
+"""Class of the contents."""
+
+
+class StateSayings(ABC, Generic[R]):
+    """What is said of saved states; each method answers `R`."""
+
+    @property
+    @abstractmethod
+    def id(self) -> str:
+        """The id of the run."""
+
+    @abstractmethod
+    def _say(self, kind: C, *, blobs: Packed | None = None, **fields: Any) -> R:
+        """Build a command, decide it and append what it yields."""
+
+    def save_state(
+        self,
+        id: str,
+        content: bytes,
+        *,
+        line: str | None = None,
+        parent: str | None = None,
+        branch: bool = False,
+        seen: int | None = None,
+        dropped: int | None = None,
+        whole: bool = True,
+    ) -> R:
+        """Keep the state that the program is in; it is durable when this returns.
+
+        Args:
+            id: names the state; said again it is the newer one that is read. The same id with the same
+                content, right after, is a repeat.
+            content: the state, in whatever form the program reads it back.
+            line: which of the histories that the program keeps side by side; None: its main one.
+            parent: the state that it goes on from.
+            branch: it goes on from a state that need not be the newest of its line.
+            seen: position of the run when the parent was seen to be the newest of its line.
+            dropped: `contract.saved.dropped` when what the content rests on was read.
+            whole: the content rests on no other.
+
+        Raises:
+            StateMoved: another state is the newest of the line, or states were dropped since: read again.
+            RunIsClosed: the run has ended.
+            Superseded: the run was resumed elsewhere.
+            InvalidInput: an id is malformed, or the content is no bytes.
+        """
+        return self._say(
+            c.SaveState,
+            blobs=(packed := _packed((self.id, line, id), content)),
+            id=id,
+            content=packed.payload,
+            line=line,
+            parent=parent,
+            branch=branch,
+            seen=seen,
+            dropped=dropped,
+            whole=whole,
+        )
+
+    def save_state_part(self, state: str, task: str, content: bytes, *, line: str | None = None) -> R:
+        """Keep what a part of the work after a saved state came to, before the next state is saved.
+
+        Raises:
+            RunIsClosed: the run has ended.
+            Superseded: the run was resumed elsewhere.
+            InvalidInput: an id is malformed, or the content is no bytes.
+        """
+        return self._say(
+            c.SaveStatePart,
+            blobs=(packed := _packed((self.id, line, state, task), content)),
+            state=state,
+            task=task,
+            content=packed.payload,
+            line=line,
+        )
+
+    def drop_states(
+        self,
+        *,
+        by: str,
+        reason: str,
+        states: Iterable[SavedName] = (),
+        all: bool = False,
+        kept: Iterable[SavedName] = (),
+    ) -> R:
+        """Say that saved states are given up: those that are named, or all but those that are kept.
+
+        From then on they are not read any more; their contents stay until they are freed.
+
+        Raises:
+            NotForAgents: an agent gives them up.
+            InvalidInput: more than 500 are named, or a name is malformed.
+        """
+        return self._say(c.DropStates, by=by, reason=reason, states=tuple(states), all=all, kept=tuple(kept))
+
+
+def _packed(place: tuple[str | None, ...], content: bytes) -> Packed:
+    """Pack a content with the name of its state in front, so that no two states share one.
+
+    Contents of states are freed with what rests on them in their run, and nobody else may rest on them.
+    """
+    if not isinstance(content, bytes):
+        raise invalid("content", f"a state is given as bytes, not {type(content).__name__}")
+    return pack_content(json.dumps(place).encode() + b"\n" + content, KIND)
+
+
+def unframed(content: bytes) -> bytes:
+    """Return a content without the name of its state."""
+    return content[content.index(b"\n") + 1 :]

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, Unpack
 
 from ledger import commands as c
 from ledger.application.acting import Doing
+from ledger.application.apart import apart
 from ledger.application.credentials import no_secret
 from ledger.application.naming import Asked, asking, doing
 from ledger.application.payloads import pack_report
@@ -20,6 +21,7 @@ from ledger.canonical import invalid
 from ledger.gateway.tools import Declared, Function, Tool
 from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
+from ledger.stores.base import Blob
 from ledger.values import Recovery, Runtime, no_such
 
 log = logging.getLogger("ledger")
@@ -72,6 +74,9 @@ class RunActs(RunSayings[R]):
             # A unit of a budget may be called what a secret is called, e.g. token.
             said = command.model_dump(mode="json", exclude={"add_budget", "budget"}, exclude_none=True)
             no_secret(self._workshop.secrets, said)
+
+    def _apart(self, command: c.Command) -> tuple[c.Command, tuple[Blob, ...]]:
+        return apart(command, self._without_secrets)
 
     @abstractmethod
     def _seen(self) -> Contract:

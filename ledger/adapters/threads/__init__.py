@@ -1,0 +1,10 @@
+"""Threads: conversations as the outside names them, each a row of runs that keep its states.
+
+Shared by what keeps states for programs: the `Checkpointer` and LangGraph's saver.
+"""
+
+from ledger.adapters.threads.naming import run_name
+from ledger.adapters.threads.states import Located, ThreadStates
+from ledger.adapters.threads.threads import Entry, Threads
+
+__all__ = ["Entry", "Located", "ThreadStates", "Threads", "run_name"]

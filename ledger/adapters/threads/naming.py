@@ -1,0 +1,51 @@
+"""Which run a thread is: `thread#generation`."""
+
+from __future__ import annotations
+
+import hashlib
+from urllib.parse import quote
+
+from ledger.canonical import invalid
+
+LONGEST = 180
+"""Characters of a thread in the id of its runs; a longer one is cut, and told apart by a digest."""
+
+
+def run_name(thread: str, generation: int) -> str:
+    """Return the id of a thread's run.
+
+    What cannot stand in an id, `#` and `%` are written as in addresses, so that no two threads share one.
+
+    Raises:
+        InvalidInput: the thread is no text, or empty.
+    """
+    return f"{thread_name(thread)}#{generation}"
+
+
+def thread_name(thread: str) -> str:
+    """Return a thread as it stands in ids.
+
+    Raises:
+        InvalidInput: it is no text, or empty.
+    """
+    if not isinstance(thread, str) or not thread.strip():
+        raise invalid("thread_id", f"a thread is named by a text that is not blank, not {thread!r:.50}")
+    name = "".join(map(_safe, thread))
+    if name.startswith("$"):
+        name = "%24" + name[1:]
+    if len(name) <= LONGEST:
+        return name
+    digest = hashlib.sha256(thread.encode("utf-8", "surrogatepass")).hexdigest()
+    # The mark of a cut: no other name has a `%` before something that is no digit.
+    return f"{name[: LONGEST - 66]}%~{digest}"
+
+
+def line_name(line: str) -> str | None:
+    """Return the name of a line of states: None is the main one, the empty text."""
+    return thread_name(line) if line else None
+
+
+def _safe(character: str) -> str:
+    if character in "#%" or not character.isprintable():
+        return quote(character, safe="", errors="surrogatepass")
+    return character

@@ -1,0 +1,159 @@
+"""Saving and reading the states of threads, packed, on top of what their runs keep."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ledger.adapters.packs import Codec, Memo, Unpacked, pack, unpack
+from ledger.adapters.threads.naming import line_name
+from ledger.adapters.threads.threads import Entry, Threads
+from ledger.application.states import FoundState, SavedPart, SavedState
+from ledger.errors import IntegrityError, RunIsClosed, StateMoved
+
+TRIES = 4
+
+
+class Located(NamedTuple):
+    """A state of a thread, and the run that keeps it."""
+
+    entry: Entry
+    state: SavedState
+    seen: int
+    """Position of the run when the state was looked for: saving says it, to go on from the newest."""
+    dropped: int | None
+    """Where states of the run were last dropped then."""
+
+
+class ThreadStates:
+    """Keeps the states of threads. A line is named by any text; the main one by the empty text."""
+
+    def __init__(self, threads: Threads, codec: Codec) -> None:
+        self.threads = threads
+        self.codec = codec
+
+    def save(
+        self,
+        thread: str,
+        id: str,
+        values: Mapping[str, Any],
+        head: bytes,
+        *,
+        line: str = "",
+        parent: str | None = None,
+        seen: int | None = None,
+        whole: bool = False,
+    ) -> tuple[Entry, int]:
+        """Save a state; return the run that keeps it, and the position where it stands.
+
+        Args:
+            thread: the thread; its first state opens its run, and so does the first after one was closed.
+            id: names the state on its line.
+            values: its values; lists are stored by element.
+            head: what stands beside the values.
+            line: the line.
+            parent: the state that it goes on from.
+            seen: position of the run at which the parent was seen to be the newest of its line; None: it is a
+                branch, which may go on from any state.
+            whole: refer to no earlier content.
+
+        Raises:
+            StateMoved: another state is the newest of the line.
+            InvalidInput: a value is no data; `path` says where.
+        """
+        named, entry = line_name(line), self.threads.writing(thread)
+        for attempt in range(TRIES):
+            with entry.mutex:
+                memo = entry.memo
+                packed = pack(values, head, self.codec, memo=None if whole else memo, line=named)
+            try:
+                stated = entry.run.save_state(
+                    id,
+                    packed.content,
+                    line=named,
+                    parent=parent,
+                    branch=seen is None,
+                    seen=seen,
+                    dropped=memo.dropped,
+                    whole=packed.whole,
+                )
+            except StateMoved as moved:
+                if moved.dropped == memo.dropped or attempt + 1 == TRIES:
+                    raise
+                with entry.mutex:
+                    entry.memo = Memo(moved.dropped)
+            except RunIsClosed:
+                if attempt + 1 == TRIES:
+                    raise
+                entry, seen = self.threads.open(thread), None
+            else:
+                for record in stated.records:
+                    digest = record.event.content.digest  # type: ignore[attr-defined]
+                    with entry.mutex:
+                        packed.note(memo, named, bytes.fromhex(digest))
+                return entry, stated.position
+        raise AssertionError("a try ends by returning or raising")
+
+    def newest(self, thread: str, line: str = "") -> Located | None:
+        """Find the state of a line that was saved last; None where there is none."""
+        return next(self._located(thread, lambda entry: entry.run.states.newest(line_name(line))), None)
+
+    def find(self, thread: str, id: str, line: str = "") -> Located | None:
+        """Find a state by its name; None where there is none."""
+        return next(self._located(thread, lambda entry: entry.run.states.find(id, line_name(line))), None)
+
+    def all(self, thread: str) -> Iterator[Located]:
+        """Yield the states of a thread, of all lines, the newest first."""
+        current = self.threads.current(thread)
+        for entry in () if current is None else self.threads.past(current):
+            contract = entry.run.contract
+            dropped = None if contract.saved is None else contract.saved.dropped
+            for state in entry.run.states.all():
+                yield Located(entry, state, contract.position, dropped)
+
+    def read(self, found: Located, *, names: Collection[str] | None = None, learn: bool = False) -> Unpacked:
+        """Read a state: all of its values, or those that are named.
+
+        Args:
+            found: the state.
+            names: only these values.
+            learn: note what is stored, so that the next state on it stores only what is new.
+
+        Raises:
+            IntegrityError: its content is gone, or is not what was written.
+            UndecodableRecord: it cannot be read, or what it rests on is gone.
+        """
+        entry, state = found.entry, found.state
+        content = entry.run.states.contents([state.digest]).get(state.digest)
+        if content is None:
+            raise IntegrityError(
+                f"the content of state {state.id!r} of {state.run!r} is gone", digest=state.digest.hex()
+            )
+        memo = self._memo(entry, found.dropped) if learn else None
+        return unpack(
+            state.digest,
+            content,
+            entry.run.states.contents,
+            self.codec,
+            names=names,
+            memo=memo,
+            line=state.line,
+        )
+
+    def parts(self, found: Located) -> list[SavedPart]:
+        """Read what was kept of the work after a state."""
+        return found.entry.run.states.parts(found.state)
+
+    def _located(self, thread: str, look: Any) -> Iterator[Located]:
+        current = self.threads.current(thread)
+        for entry in () if current is None else self.threads.past(current):
+            found: FoundState = look(entry)
+            if found.state is not None:
+                yield Located(entry, found.state, found.seen, found.dropped)
+
+    @staticmethod
+    def _memo(entry: Entry, dropped: int | None) -> Memo:
+        with entry.mutex:
+            if entry.memo.dropped != dropped:
+                entry.memo = Memo(dropped)
+            return entry.memo

@@ -1,0 +1,175 @@
+"""The runs of threads: the present one to write to, and those before it whose states are still read."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from ledger import Actor, Ledger, Run
+from ledger.adapters.packs import Memo
+from ledger.adapters.threads.naming import run_name, thread_name
+from ledger.errors import RunExists, RunNotFound
+from ledger.run.contract import Contract
+from ledger.values import check_id
+
+KEPT = 1024
+"""Threads whose handle is kept."""
+
+Goal = Callable[[str], str]
+"""Says what the run of a thread is for."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A run of a thread, with what is known to be stored of its states."""
+
+    thread: str
+    generation: int
+    run: Run
+    memo: Memo = field(default_factory=Memo)
+    mutex: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the memo is read or changed."""
+
+
+class Threads:
+    """Finds and opens the runs of threads. Programs' threads may share it."""
+
+    def __init__(self, ledger: Ledger, *, actor: Actor | None = None, goal: Goal | None = None) -> None:
+        self.ledger = ledger
+        self.actor = actor
+        self._goal = goal or (lambda thread: f"Whatever is asked in the conversation {thread!r:.200}")
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._mutex = threading.Lock()
+
+    def current(self, thread: str) -> Entry | None:
+        """Return the newest run of a thread, closed or not; None where there is none.
+
+        The run is joined, never resumed.
+        """
+        known = self._known(thread)
+        if known is None:
+            generation = self._newest(thread)
+            return None if generation == 0 else self._joined(thread, generation)
+        while known.run.contract.closed is not None:
+            after = self._join(thread, known.generation + 1)
+            if after is None:
+                break
+            known = after
+        return self._keep(known)
+
+    def writing(self, thread: str) -> Entry:
+        """Return the run of a thread to write to: the newest one, or the next where that was closed.
+
+        A run that this ledger has joined is not read again: whether it was closed since, the append tells.
+        """
+        known = self._known(thread)
+        if known is not None and known.run.position > 0:
+            return known
+        return self.open(thread)
+
+    def open(self, thread: str) -> Entry:
+        """Return the newest run of a thread, and open the next one where there is none that is open."""
+        while True:
+            entry = self.current(thread)
+            if entry is not None and entry.run.contract.closed is None:
+                return entry
+            generation = 1 if entry is None else entry.generation + 1
+            try:
+                run = self.ledger.open_run(
+                    run_name(thread, generation),
+                    self._goal(thread),
+                    actor=self.actor,
+                    thread=_as_id(thread),
+                )
+            except RunExists:
+                continue  # somebody else has just opened it
+            return self._keep(Entry(thread, generation, run))
+
+    def past(self, entry: Entry) -> Iterator[Entry]:
+        """Yield the runs of a thread whose states are read: from this one to those that it went on from.
+
+        A run that was restarted is not among them: its successor begins anew. Nor is what lies before one
+        whose states were all given up.
+        """
+        while True:
+            yield entry
+            if entry.generation == 1 or _begins_anew(entry.run.contract):
+                return
+            before = self._join(entry.thread, entry.generation - 1)
+            if before is None or _was_given_up(before.run):
+                return
+            entry = before
+
+    def resumed(self, entry: Entry, run: Run) -> Entry:
+        """Go on with the handle that the gate gave."""
+        return self._keep(Entry(entry.thread, entry.generation, run, entry.memo, entry.mutex))
+
+    def forget(self, thread: str) -> None:
+        """Let go of what is known of a thread."""
+        with self._mutex:
+            self._entries.pop(thread, None)
+
+    # --- finding ----------------------------------------------------------------------------------
+
+    def _known(self, thread: str) -> Entry | None:
+        with self._mutex:
+            known = self._entries.get(thread)
+            if known is not None:
+                self._entries.move_to_end(thread)
+            return known
+
+    def _keep(self, entry: Entry) -> Entry:
+        with self._mutex:
+            known = self._entries.get(entry.thread)
+            if known is not None and known.generation == entry.generation and known.run is entry.run:
+                return known
+            self._entries[entry.thread] = entry
+            self._entries.move_to_end(entry.thread)
+            while len(self._entries) > KEPT:
+                self._entries.popitem(last=False)
+            return entry
+
+    def _newest(self, thread: str) -> int:
+        """Find the newest generation: they are numbered without a gap."""
+        high = 1
+        while self._join(thread, high) is not None:
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._join(thread, middle) is None:
+                high = middle
+            else:
+                low = middle
+        return low
+
+    def _joined(self, thread: str, generation: int) -> Entry | None:
+        entry = self._join(thread, generation)
+        return None if entry is None else self._keep(entry)
+
+    def _join(self, thread: str, generation: int) -> Entry | None:
+        try:
+            run = self.ledger.run(run_name(thread, generation), actor=self.actor)
+        except RunNotFound:
+            return None
+        return Entry(thread, generation, run)
+
+
+def _begins_anew(contract: Contract) -> bool:
+    return contract.predecessor is not None
+
+
+def _was_given_up(run: Run) -> bool:
+    """Tell whether the states of a run were given up and nothing was saved since."""
+    saved = run.contract.saved
+    return saved is not None and saved.dropped is not None and not saved.lines
+
+
+def _as_id(thread: str) -> str:
+    """Return the thread as it is named outside, or as it stands in ids where that cannot be kept."""
+    try:
+        return check_id(thread)
+    except ValueError:
+        return thread_name(thread)

@@ -14,6 +14,7 @@ from projections.standing import status, wait_for
 from tests.projections.crowd import FOLLOWED, follow, opened, write
 from tests.projections.plain_models import PlainModels, check_builds
 from tests.projections.samples import Counts, kept, naive, standing
+from tests.servers.waiting import until
 from tests.stores.builder import shown
 from tests.stores.place import address
 from tests.stores.processes import start
@@ -35,6 +36,8 @@ def test_what_follows_tells_all_that_many_wrote_and_all_of_it_once(tmp_path: Pat
             process.join()
         for projection in FOLLOWED:
             assert wait_for(ledger, projection, timeout=300)
+        # One that has handled all may have to look once more, before it knows that there is no more.
+        until(lambda: {one.state for one in status(ledger)} == {"active"}, "all to have caught up")
         follower.kill()
         follower.join()
         shown(ledger.store)

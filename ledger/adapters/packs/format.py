@@ -23,6 +23,8 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
+from pydantic_core import to_json
+
 from ledger.errors import UndecodableRecord
 
 MAGIC = b"ILP1"
@@ -159,7 +161,10 @@ def ref_of(number: int, own: bytes, digests: Sequence[bytes]) -> Ref:
 
 
 def _head(head: dict[str, Any]) -> bytes:
-    text = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    try:
+        text = to_json(head)
+    except ValueError:  # a lone surrogate in a name
+        text = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
     return len(text).to_bytes(4, "big") + text
 
 

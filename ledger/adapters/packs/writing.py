@@ -9,6 +9,7 @@ from ledger.adapters.packs.codec import Codec
 from ledger.adapters.packs.format import FANOUT, PIECES, Entry, Ref, References, write_group, write_pack
 from ledger.adapters.packs.memo import ListMemo, Memo
 from ledger.canonical import invalid
+from ledger.errors import InvalidInput
 
 SMALL = 64
 """Pieces up to this many bytes are written again: a reference to another pack takes half of that."""
@@ -28,7 +29,11 @@ class Packed(NamedTuple):
     def note(self, memo: Memo, line: str | None, digest: bytes) -> None:
         """Note what is stored now, in a content with this digest."""
         for name, known in self.lists.items():
-            known.refs[:] = [None if ref is None else _at(ref, digest) for ref in known.refs]
+            # Those before the last whole group were noted earlier, or stand in a group only.
+            for at in range(len(known.refs) // FANOUT * FANOUT, len(known.refs)):
+                ref = known.refs[at]
+                if ref is not None:
+                    known.refs[at] = _at(ref, digest)
             known.groups = {place: _at(ref, digest) for place, ref in known.groups.items()}
             memo.lists[line, name] = known
         for piece, ref in self.pieces:
@@ -59,8 +64,8 @@ def pack(
         if split is None:
             names[name] = writer.number(writer.place(codec.dumps(value, name)))
             continue
-        elements = [codec.dumps(element, f"{name}[{at}]") for at, element in enumerate(split.elements)]
-        known = writer.place_list(elements, writer.memo.lists.get((line, name)))
+        old = writer.memo.lists.get((line, name))
+        known = writer.place_list(*writer.written(split.elements, name, old), old)
         lists[name] = known
         names[name] = [split.tag, [list(map(writer.number, level)) for level in writer.levels(known)]]
     return Packed(
@@ -102,9 +107,28 @@ class _Writer:
     def number(self, ref: Ref) -> int:
         return self.references.number(ref)
 
-    def place_list(self, elements: list[bytes], old: ListMemo | None) -> ListMemo:
-        """Place the elements of a list, and the groups that are complete."""
-        same = 0 if old is None else _common(elements, old.elements)
+    def written(self, elements: list[Any], name: str, old: ListMemo | None) -> tuple[list[bytes], int]:
+        """Write the elements of a list; say how many of them the stored one begins with, too.
+
+        One after another, so that what turns out to be stored is let go at once: what an element holds may
+        have changed since, so each is written, and in a long list that is where the time goes.
+        """
+        dumps, known = self.codec.dumps, [] if old is None else old.elements
+        same = 0
+        try:
+            for element, before in zip(elements, known, strict=False):
+                if dumps(element, name) != before:
+                    break
+                same += 1
+            return known[:same] + [dumps(element, name) for element in elements[same:]], same
+        except InvalidInput:
+            # A path for each element would cost as much as a short element.
+            for at, element in enumerate(elements):
+                dumps(element, f"{name}[{at}]")
+            raise
+
+    def place_list(self, elements: list[bytes], same: int, old: ListMemo | None) -> ListMemo:
+        """Place the elements of a list, the first of them as in `old`, and the groups that are complete."""
         refs: list[Ref | None] = [] if old is None else old.refs[:same]
         refs += [None] * (len(elements) - same)
         groups: dict[tuple[int, int], Ref] = {}
@@ -146,14 +170,6 @@ class _Writer:
             tail.append(ref)
         levels.append(tail)
         return levels
-
-
-def _common(new: list[bytes], old: list[bytes]) -> int:
-    """Count the elements that two lists begin with alike."""
-    most = min(len(new), len(old))
-    if new[:most] == old[:most]:
-        return most
-    return next(at for at in range(most) if new[at] != old[at])
 
 
 def _at(ref: Ref, digest: bytes) -> Ref:

@@ -27,6 +27,7 @@ from ledger.adapters.cli import (
     importing,
     log,
     may,
+    mcp,
     migrate,
     notify,
     obligations,
@@ -143,11 +144,16 @@ def command() -> Any:
     app.command("replay", help=replay.HELP, short_help="Make the calls of recorded chats again.")(
         replay.replay
     )
+    app.command("mcp", help=mcp.HELP, short_help="Serve the ledger to an agent, over MCP.")(mcp.mcp)
+    _add_upkeep(app)
+    return typer.main.get_command(app)
+
+
+def _add_upkeep(app: typer.Typer) -> None:
     app.command("verify", help=verify.HELP)(verify.verify)
     app.command("schema", help=schema.HELP)(schema.schema)
     app.command("migrate", help=migrate.HELP)(migrate.migrate)
     app.command("doctor", help=doctor.HELP)(doctor.doctor)
-    return typer.main.get_command(app)
 
 
 def _add_approvals(app: typer.Typer) -> None:

@@ -100,7 +100,7 @@ def resume(  # noqa: PLR0913, PLR0917 - each is an option of the command
 
     screen = Screen(as_json=as_json)
     settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
-    told = _runtime(runtime)
+    told = runtime_of(runtime)
     with open_for_reading(settings) as opened, refusals_in_words():
         asks = asks_as(opened, settings, session)
         options = {**_patience(idle_seconds, live_seconds), "take_over": take_over, "dry_run": dry_run}
@@ -143,7 +143,8 @@ def _patience(idle: int | None, live: int | None) -> dict[str, Any]:
     return given if live is None else {**given, "live_seconds": live}
 
 
-def _runtime(given: list[str] | None) -> Runtime | None:
+def runtime_of(given: list[str] | None) -> Runtime | None:
+    """Read what would go on; None: it was not said."""
     from ledger.adapters.cli.fields import read_object
     from ledger.values import Runtime
 

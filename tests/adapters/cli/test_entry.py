@@ -63,6 +63,7 @@ VERBS = (
     "export",
     "expire",
     "replay",
+    "mcp",
     "verify",
     "schema",
     "migrate",
@@ -122,6 +123,7 @@ READERS = (
     ("verify", "refund-17"),
     ("migrate",),
     ("doctor",),
+    ("mcp", "--actor", "agent:refunds"),
 )
 
 

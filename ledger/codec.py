@@ -233,6 +233,11 @@ def state_digest(run: str, line: str | None, id: str) -> bytes:
     return short_digest("state", run, line or "", id)
 
 
+def drop_digest(run: str) -> bytes:
+    """Digest by which everything that was dropped of a run's states is found."""
+    return short_digest("drop", run)
+
+
 def part_digest(run: str, line: str | None, state: str) -> bytes:
     """Digest by which the parts that were saved after a state are found."""
     return short_digest("part", run, line or "", state)

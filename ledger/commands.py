@@ -681,6 +681,7 @@ class SaveState(Command):
     branch: Flag = False
     """It goes on from a state that need not be the newest of its line."""
     content: Payload
+    """It becomes content of its own beside the record."""
     dropped: Position | None = None
     """Where states were last dropped, as the writer knows it: the content may rest on any that is left."""
     id: Id
@@ -701,6 +702,7 @@ class SaveStatePart(Command):
     remedy = True
 
     content: Payload
+    """It becomes content of its own beside the record."""
     line: Id | None = None
     state: Id
     """The state that the work goes on from."""
@@ -721,6 +723,8 @@ class DropStates(Command):
     """Those that stay, of all."""
     reason: Text
     states: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
+    upto: Position | None = None
+    """Only what was saved up to there: what others save meanwhile stays. None: whatever was saved."""
 
 
 class AdoptRuntime(Command):

@@ -29,6 +29,7 @@ from ledger.values import (
     Flag,
     Id,
     Instant,
+    Kept,
     Labels,
     Limits,
     Party,
@@ -61,7 +62,7 @@ class Event(Value):
     binds_terms: ClassVar[bool] = False
     """The record of this event carries the terms that were in force before it."""
     keyed_by: ClassVar[tuple[str, ...] | None] = None
-    """Kind and fields by which the store finds the event again, or None."""
+    """Kind and fields by which the store finds the event again, or None; the kind alone: all of a run."""
 
 
 # --- run ---------------------------------------------------------------------------------------
@@ -752,7 +753,7 @@ class StateSaved(Event):
 
     branch: Flag = False
     """It goes on from another state than the newest of its line."""
-    content: Payload
+    content: Kept
     id: Id
     line: Id | None = None
     """Which of the histories that the program keeps side by side, e.g. of a graph inside the graph; None: its
@@ -769,7 +770,7 @@ class StatePartSaved(Event):
     name = "state.part_saved"
     keyed_by = ("part", "line", "state")
 
-    content: Payload
+    content: Kept
     line: Id | None = None
     state: Id
     """The state that the work goes on from."""
@@ -781,16 +782,17 @@ class StatesDropped(Event):
     """Saved states were given up. Their contents go after this; what was recorded of them stays."""
 
     name = "state.dropped"
+    keyed_by = ("drop",)
 
     all: Flag = False
-    """All that were saved before this, but those that are kept."""
+    """All but those that are kept."""
     by: Party
     kept: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
-    previous: Position | None = None
-    """Where states were dropped before."""
     reason: Text
     states: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
     """Those that were dropped, where it was not all."""
+    upto: Position | None = None
+    """Only what was saved up to there; None: all that was saved before this."""
 
 
 class RuntimeAdopted(Event):

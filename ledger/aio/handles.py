@@ -54,7 +54,7 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
         self._shared = shared
         self._turns = turns
         self._around = around
-        self._states = AsyncRunStates(StateReader(shared.edge), self._contract, around.hands)
+        self._states = AsyncRunStates(StateReader(shared.edge, self.id), self._contract, around.hands)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._turns.stream!r}>"

@@ -76,7 +76,7 @@ class RunActs(RunSayings[R]):
             no_secret(self._workshop.secrets, said)
 
     def _apart(self, command: c.Command) -> tuple[c.Command, tuple[Blob, ...]]:
-        return apart(command, self._without_secrets)
+        return apart(command, self.id, self._without_secrets)
 
     @abstractmethod
     def _seen(self) -> Contract:

@@ -15,6 +15,7 @@ from ledger.stores.contents import names_in
 from ledger.upcasting import READERS
 from ledger.values import Payload
 from ledger.values.faults import a
+from ledger.values.payloads import content_named
 
 log = logging.getLogger("ledger")
 
@@ -105,10 +106,8 @@ def content_of(content: bytes | None) -> Any:
 
 def contents_named(record: Record) -> Iterator[bytes]:
     """Yield the digests of the contents that an event names."""
-    for value in record.event.__dict__.values():
-        # A digest with the name of a type stands for a value that is kept nowhere.
-        if type(value) is Payload and value.digest is not None and value.type is None:
-            yield bytes.fromhex(value.digest)
+    for named in filter(None, map(content_named, record.event.__dict__.values())):
+        yield bytes.fromhex(named[0])
 
 
 def named_among(record: bytes, digests: Container[bytes]) -> set[bytes]:

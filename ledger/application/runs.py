@@ -47,7 +47,7 @@ class Run(RunActs[Stated]):
         self._shared = shared
         self._turns = turns
         self._loader = loader
-        self._states = RunStates(StateReader(shared.edge), lambda: self.contract)
+        self._states = RunStates(StateReader(shared.edge, self.id), lambda: self.contract)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._turns.stream!r}>"

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from ledger import commands as c
 from ledger.application.payloads import Packed, pack_content
 from ledger.canonical import invalid
+from ledger.errors import IntegrityError
 from ledger.values import SavedName
 
 C = type[c.Command]
@@ -64,7 +65,7 @@ class StateSayings(ABC, Generic[R]):
         """
         return self._say(
             c.SaveState,
-            blobs=(packed := _packed((self.id, line, id), content)),
+            blobs=(packed := packed_state(self.id, line, id, content)),
             id=id,
             content=packed.payload,
             line=line,
@@ -85,7 +86,7 @@ class StateSayings(ABC, Generic[R]):
         """
         return self._say(
             c.SaveStatePart,
-            blobs=(packed := _packed((self.id, line, state, task), content)),
+            blobs=(packed := packed_part(self.id, line, state, task, content)),
             state=state,
             task=task,
             content=packed.payload,
@@ -100,20 +101,47 @@ class StateSayings(ABC, Generic[R]):
         states: Iterable[SavedName] = (),
         all: bool = False,
         kept: Iterable[SavedName] = (),
+        upto: int | None = None,
     ) -> R:
         """Say that saved states are given up: those that are named, or all but those that are kept.
 
         From then on they are not read any more; their contents stay until they are freed.
 
+        Args:
+            by: who decided it, `kind:name`.
+            reason: why, in words.
+            states: those that are given up.
+            all: all are, but those that are kept.
+            kept: those that stay, of all.
+            upto: position of the run at which was decided what stays; what is saved after it stays as well.
+
         Raises:
             NotForAgents: an agent gives them up.
             InvalidInput: more than 500 are named, or a name is malformed.
         """
-        return self._say(c.DropStates, by=by, reason=reason, states=tuple(states), all=all, kept=tuple(kept))
+        return self._say(
+            c.DropStates,
+            by=by,
+            reason=reason,
+            states=tuple(states),
+            all=all,
+            kept=tuple(kept),
+            upto=upto,
+        )
+
+
+def packed_state(run: str, line: str | None, id: str, content: bytes) -> Packed:
+    """Pack the content of a state."""
+    return _packed((run, line, id), content)
+
+
+def packed_part(run: str, line: str | None, state: str, task: str, content: bytes) -> Packed:
+    """Pack the content of a part of the work after a state."""
+    return _packed((run, line, state, task), content)
 
 
 def _packed(place: tuple[str | None, ...], content: bytes) -> Packed:
-    """Pack a content with the name of its state in front, so that no two states share one.
+    """Pack a content with its place in front, so that no two states share one.
 
     Contents of states are freed with what rests on them in their run, and nobody else may rest on them.
     """
@@ -122,6 +150,12 @@ def _packed(place: tuple[str | None, ...], content: bytes) -> Packed:
     return pack_content(json.dumps(place).encode() + b"\n" + content, KIND)
 
 
-def unframed(content: bytes) -> bytes:
-    """Return a content without the name of its state."""
+def unframed(run: str, content: bytes) -> bytes:
+    """Return a content without its place.
+
+    Raises:
+        IntegrityError: it is none of a state of the run, whatever names it.
+    """
+    if not content.startswith(b"[" + json.dumps(run).encode() + b", "):
+        raise IntegrityError(f"what is named as a state of {run!r} is the content of something else", run=run)
     return content[content.index(b"\n") + 1 :]

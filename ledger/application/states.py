@@ -11,17 +11,18 @@ from ledger.application.reading import contents_of
 from ledger.application.rows import decoded
 from ledger.application.state_sayings import unframed
 from ledger.canonical import invalid
-from ledger.codec import part_digest, state_digest
+from ledger.codec import drop_digest, part_digest, state_digest
 from ledger.events import StatePartSaved, StateSaved, StatesDropped
 from ledger.record import Record, parse
 from ledger.run.contract import Contract
-from ledger.run.states import drops
 from ledger.stores.base import StoredRow
 from ledger.values import SavedName
 
 PAGE = 200
 PARTS = 100_000
 """More parts than this are read of no state."""
+DROPS = 100_000
+"""More drops than this are read of no run."""
 
 
 class SavedState(NamedTuple):
@@ -36,7 +37,7 @@ class SavedState(NamedTuple):
     digest: bytes
     """Of its content."""
     size: int
-    """Of its content, in bytes."""
+    """Of its content as it is stored, in bytes."""
     branch: bool
     whole: bool
 
@@ -53,16 +54,36 @@ class SavedPart(NamedTuple):
     size: int
 
 
-class Drops(NamedTuple):
+class Drops:
     """What was dropped of the states of a run."""
 
-    records: tuple[Record, ...] = ()
-    """Each drop, the newest first."""
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        """Take the drops, in their order."""
+        self.last = 0
+        """Where states were last dropped; 0: they never were."""
+        self._all: list[tuple[int, frozenset[SavedName]]] = []
+        self._named: dict[SavedName, int] = {}
+        for record in records:
+            event = record.event
+            assert isinstance(event, StatesDropped)
+            self.last = record.position
+            upto = record.position - 1 if event.upto is None else event.upto
+            if event.all:
+                self._all.append((upto, frozenset(event.kept)))
+            for name in event.states:
+                self._named[name] = max(upto, self._named.get(name, 0))
+
+    @property
+    def everything(self) -> int:
+        """Return the position up to which nothing is kept; 0: there is none."""
+        return max((upto for upto, kept in self._all if not kept), default=0)
 
     def dropped(self, line: str | None, id: str, position: int) -> bool:
         """Tell whether the state that was saved at a position was dropped since."""
         name = SavedName(id=id, line=line)
-        return any(record.position > position and drops(_drop(record), name) for record in self.records)
+        return self._named.get(name, 0) >= position or any(
+            upto >= position and name not in kept for upto, kept in reversed(self._all)
+        )
 
 
 NO_DROPS = Drops()
@@ -82,8 +103,9 @@ class FoundState(NamedTuple):
 class StateReader:
     """Reads the states of one run, given its contract; it keeps what was dropped."""
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: Edge, run: str) -> None:
         self._edge = edge
+        self._run = run
         self._drops = NO_DROPS
 
     def newest(self, contract: Contract, line: str | None) -> FoundState:
@@ -105,7 +127,8 @@ class StateReader:
 
     def contents(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Read contents, verified; those that are gone are left out."""
-        return {digest: unframed(content) for digest, content in contents_of(self._edge, digests).items()}
+        found = contents_of(self._edge, digests)
+        return {digest: unframed(self._run, content) for digest, content in found.items()}
 
     def _dropped(self, contract: Contract) -> Drops:
         self._drops = drops = drops_of(self._edge, contract, self._drops)
@@ -149,22 +172,24 @@ class RunStates:
         """Read contents by their digests; those that are gone are left out.
 
         Raises:
-            IntegrityError: a content is not what was written.
+            IntegrityError: a content is not what was written, or none of a state of this run.
         """
         return self._reader.contents(digests)
 
 
 def drops_of(edge: Edge, contract: Contract, known: Drops = NO_DROPS) -> Drops:
-    """Read what was dropped of a run's states, on top of what is known of it."""
-    found: list[Record] = []
-    place = None if contract.saved is None else contract.saved.dropped
-    upto = known.records[0].position if known.records else 0
-    while place is not None and place > upto:
-        rows = edge.store.read(edge.tenant, contract.run, after=place - 1, limit=1)
-        record = decoded(rows[0])
-        found.append(record)
-        place = _drop(record).previous
-    return Drops((*found, *known.records)) if found else known
+    """Read what was dropped of a run's states, unless it is known already.
+
+    Raises:
+        InvalidInput: they were dropped too often.
+    """
+    last = None if contract.saved is None else contract.saved.dropped
+    if last is None or last <= known.last:
+        return known
+    rows = edge.store.find(edge.tenant, key=drop_digest(contract.run), limit=DROPS)
+    if len(rows) == DROPS:
+        raise invalid("run", f"states of {contract.run!r} were dropped {DROPS} times or more")
+    return Drops(map(decoded, rows))
 
 
 def saved_state(edge: Edge, run: str, line: str | None, id: str, drops: Drops) -> SavedState | None:
@@ -172,7 +197,7 @@ def saved_state(edge: Edge, run: str, line: str | None, id: str, drops: Drops) -
     rows = edge.store.find(edge.tenant, key=state_digest(run, line, id), limit=1)
     if not rows:
         return None
-    found = _state(decoded(rows[0]))
+    found = state_of(decoded(rows[0]))
     return None if drops.dropped(line, id, found.position) else found
 
 
@@ -198,12 +223,12 @@ def saved_states(
     """
     seen: set[tuple[str | None, str]] = set()
     upto = contract.position if before is None else min(before - 1, contract.position)
-    while upto > 0:
-        after = max(upto - PAGE, 0)
+    while upto > drops.everything:
+        after = max(upto - PAGE, drops.everything)
         for row in reversed(edge.store.read(edge.tenant, contract.run, after=after, upto=upto)):
             if not _is(row, StateSaved.name):
                 continue
-            found = _state(decoded(row))
+            found = state_of(decoded(row))
             if (found.line, found.id) in seen or drops.dropped(found.line, found.id, found.position):
                 continue
             seen.add((found.line, found.id))
@@ -216,9 +241,21 @@ def saved_parts(edge: Edge, state: SavedState) -> list[SavedPart]:
     rows = edge.store.find(edge.tenant, key=part_digest(state.run, state.line, state.id), limit=PARTS)
     if len(rows) == PARTS:
         raise invalid("state", f"{state.id!r} has {PARTS} parts or more, which is more than is read of one")
-    found = [_part(decoded(row)) for row in rows]
+    found = [part_of(decoded(row)) for row in rows]
     # A state that was saved again begins anew: what was kept after the older one is of that.
     return [one for one in found if one.position > state.position]
+
+
+def ever_saved(edge: Edge, run: str, upto: int) -> Iterator[SavedState | SavedPart]:
+    """Yield every state and every part that was saved up to a position, the oldest first, dropped or not."""
+    after = 0
+    while rows := edge.store.read(edge.tenant, run, after=after, upto=upto, limit=PAGE):
+        after = rows[-1].position
+        for row in rows:
+            if _is(row, StateSaved.name):
+                yield state_of(decoded(row))
+            elif _is(row, StatePartSaved.name):
+                yield part_of(decoded(row))
 
 
 def _is(row: StoredRow, name: str) -> bool:
@@ -226,16 +263,10 @@ def _is(row: StoredRow, name: str) -> bool:
     return name.encode() in row.record and parse(row.record)["name"] == name
 
 
-def _drop(record: Record) -> StatesDropped:
-    assert isinstance(record.event, StatesDropped)
-    return record.event
-
-
-def _state(record: Record) -> SavedState:
+def state_of(record: Record) -> SavedState:
+    """Take a saved state out of its record."""
     event = record.event
     assert isinstance(event, StateSaved)
-    content = event.content
-    assert content.digest is not None
     return SavedState(
         run=record.run,
         id=event.id,
@@ -243,24 +274,23 @@ def _state(record: Record) -> SavedState:
         parent=event.parent,
         position=record.position,
         at=record.at,
-        digest=bytes.fromhex(content.digest),
-        size=content.size or 0,
+        digest=bytes.fromhex(event.content.digest),
+        size=event.content.size,
         branch=event.branch,
         whole=event.whole,
     )
 
 
-def _part(record: Record) -> SavedPart:
+def part_of(record: Record) -> SavedPart:
+    """Take what was kept of the work after a state out of its record."""
     event = record.event
     assert isinstance(event, StatePartSaved)
-    content = event.content
-    assert content.digest is not None
     return SavedPart(
         run=record.run,
         state=event.state,
         line=event.line,
         task=event.task,
         position=record.position,
-        digest=bytes.fromhex(content.digest),
-        size=content.size or 0,
+        digest=bytes.fromhex(event.content.digest),
+        size=event.content.size,
     )

@@ -13,7 +13,7 @@ from ledger.integrity.findings import Check, Notes
 from ledger.integrity.reader import Content, Reader, Storage
 from ledger.integrity.tombstones import ExpiredContent, tombstones
 from ledger.record import Record
-from ledger.values import Payload
+from ledger.values.payloads import content_named
 
 _BATCH_BYTES = 8 * 1024 * 1024
 _BATCH = 64
@@ -34,11 +34,9 @@ class Blobs:
 
     def note(self, record: Record) -> None:
         """Remember the content that an event names."""
-        for value in record.event.__dict__.values():
-            # A digest with the name of a type stands for a value that is kept nowhere.
-            if type(value) is Payload and value.digest is not None and value.type is None:
-                self._waiting[bytes.fromhex(value.digest)] = _Named(record.position, value.size, record.at)
-                self._bytes += value.size or 0
+        for digest, size in filter(None, map(content_named, record.event.__dict__.values())):
+            self._waiting[bytes.fromhex(digest)] = _Named(record.position, size, record.at)
+            self._bytes += size or 0
         if self._bytes >= _BATCH_BYTES or len(self._waiting) >= _BATCH:
             self.flush()
 

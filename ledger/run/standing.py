@@ -8,6 +8,7 @@ from ledger.values import (
     Ending,
     Id,
     Instant,
+    Kept,
     Party,
     Payload,
     Position,
@@ -50,7 +51,7 @@ class Meanwhile(Value):
 class SavedLine(Value):
     """The newest saved state of a line."""
 
-    content: Payload
+    content: Kept
     id: Id
     line: Id | None = None
     position: Position

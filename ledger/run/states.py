@@ -9,7 +9,7 @@ from ledger.run.contract import Contract
 from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, stands_at, stated
 from ledger.run.fold import Changes
 from ledger.run.standing import Saved, SavedLine
-from ledger.values import SavedName
+from ledger.values import Kept, Payload, SavedName
 
 LINES = 64
 """Lines whose newest state a contract names: those that moved last."""
@@ -38,12 +38,17 @@ def part_saved(contract: Contract, event: StatePartSaved, record: Record) -> Cha
 def dropped(contract: Contract, event: StatesDropped, record: Record) -> Changes:
     """What was dropped is the newest of no line any more."""
     known = contract.saved or _NONE
-    lines = tuple(one for one in known.lines if not drops(event, SavedName(id=one.id, line=one.line)))
+    upto = record.position if event.upto is None else event.upto
+    lines = tuple(
+        one
+        for one in known.lines
+        if one.position > upto or not drops(event, SavedName(id=one.id, line=one.line))
+    )
     return {"saved": known.with_fields({"dropped": record.position, "lines": lines})}
 
 
 def drops(event: StatesDropped, name: SavedName) -> bool:
-    """Tell whether a state that was saved before is among those that were dropped."""
+    """Tell whether a state is among those that were dropped, if it was saved before."""
     return name in event.states or (event.all and name not in event.kept)
 
 
@@ -52,33 +57,65 @@ def save(contract: Contract, command: SaveState, given: Given) -> Decision:
 
     What it rests on must still be there: who does not know of the last drop has to read again.
     """
+    content = _kept(command.content)
+    if content is None:
+        return _not_apart(command)
     known = contract.saved or _NONE
     newest = next((one for one in known.lines if one.line == command.line), None)
-    if newest is not None and (newest.id, newest.content) == (command.id, command.content):
+    if newest is not None and (newest.id, newest.content) == (command.id, content):
         return stands_at(newest.position)
     if command.dropped != known.dropped:
         return _moved(contract, command, "states were dropped since what it rests on was read", known.dropped)
-    if not command.branch and (
-        known.let_go > (command.seen or 0) if newest is None else newest.id != command.parent
-    ):
-        what = "another line moved so often" if newest is None else f"{newest.id!r} was saved"
-        stands = known.let_go if newest is None else newest.position
-        return _moved(
-            contract, command, f"{what} since {command.parent!r} was the newest of its line", stands
-        )
-    return admitted(stated(StateSaved, command))
+    if not command.branch:
+        since = _moved_since(known, newest, command)
+        if since is not None:
+            what, position = since
+            words = f"{what} since {command.parent!r} was the newest of its line"
+            return _moved(contract, command, words, position)
+    return admitted(stated(StateSaved, command, content=content))
+
+
+def _moved_since(known: Saved, newest: SavedLine | None, command: SaveState) -> tuple[str, int] | None:
+    """Say what happened to a line since the parent was its newest state; None: nothing that is known."""
+    if newest is not None:
+        return None if newest.id == command.parent else (f"{newest.id!r} was saved", newest.position)
+    seen = command.seen or 0
+    if known.let_go > seen:
+        return "other lines moved so often", known.let_go
+    # The first state of a line has no parent that could have been given up.
+    if command.parent is not None and known.dropped is not None and known.dropped > seen:
+        return "states were dropped", known.dropped
+    return None
 
 
 def save_part(contract: Contract, command: SaveStatePart, given: Given) -> Decision:
-    return admitted(stated(StatePartSaved, command))
+    """A part is kept whatever became of its state: who reads the state reads its parts."""
+    content = _kept(command.content)
+    if content is None:
+        return _not_apart(command)
+    return admitted(stated(StatePartSaved, command, content=content))
 
 
 def drop(contract: Contract, command: DropStates, given: Given) -> Decision:
-    """Each drop names the one before it, so that they are found one after another."""
-    known = contract.saved
-    if known is None or not (command.all or command.states):
+    """Where nothing was ever saved there is nothing to drop, and of no drop is there anything to say."""
+    if contract.saved is None or not (command.all or command.states):
         return Admitted((), position=contract.position)
-    return admitted(stated(StatesDropped, command, previous=known.dropped))
+    return admitted(stated(StatesDropped, command))
+
+
+def _kept(content: Payload) -> Kept | None:
+    """Return the name of a content that is kept beside the record; None where it is none."""
+    if content.digest is None or content.size is None or content.type is not None:
+        return None
+    return Kept.unchecked({"digest": content.digest, "size": content.size})
+
+
+def _not_apart(command: SaveState | SaveStatePart) -> Refusal:
+    return Refusal(
+        "not_supported",
+        f"{command.name} names no content that is kept: say it through the handle of a run, which keeps it",
+        evidence={"command": command.name},
+    )
 
 
 def _moved(contract: Contract, command: SaveState, why: str, stands: int | None) -> Refusal:

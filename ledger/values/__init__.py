@@ -62,6 +62,7 @@ from ledger.values.parts import (
 )
 from ledger.values.payloads import (
     CanonicalJson,
+    Kept,
     Payload,
 )
 from ledger.values.rules import (
@@ -107,6 +108,7 @@ __all__ = [
     "FrozenMap",
     "Id",
     "Instant",
+    "Kept",
     "Labels",
     "Limits",
     "Operator",

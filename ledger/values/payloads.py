@@ -46,3 +46,21 @@ class Payload(Value):
         if self.digest is None and not (self.size is None and self.type is None):
             raise ValueError("size and type speak of the content behind a digest")
         return self
+
+
+class Kept(Value):
+    """Content that is kept as a blob, named by its digest."""
+
+    digest: Sha256
+    size: Count
+    """Bytes of the content."""
+
+
+def content_named(value: object) -> tuple[str, int | None] | None:
+    """Return digest and size of the content that a field of an event names; None: it names none."""
+    if type(value) is Kept:
+        return value.digest, value.size
+    # A digest with the name of a type stands for a value that is kept nowhere.
+    if type(value) is Payload and value.digest is not None and value.type is None:
+        return value.digest, value.size
+    return None

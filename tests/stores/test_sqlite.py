@@ -15,7 +15,7 @@ import pytest
 
 from ledger.errors import InvalidInput, StoreBusy
 from ledger.stores import sqlite
-from ledger.stores.base import Guard
+from ledger.stores.base import Blob, Guard
 from ledger.stores.scripts import queries
 from ledger.stores.sqlite import SQLiteStore
 from tests.stores.builder import LATER, NOON, TENANT, Spec, assert_whole, everything, ids, one, part, until
@@ -112,6 +112,20 @@ def test_an_append_of_one_event_is_one_statement(path: Path) -> None:
         store.append(one(part("run-1", "b", after=first)))
         # It is traced a second time for its trigger.
         assert len(set(connections.statements)) == 1
+
+
+def test_an_event_and_its_content_take_a_statement_each_in_a_transaction(path: Path) -> None:
+    connections = Connections()
+    content = Blob(b"d" * 32, "state", b"content")
+    with closing(SQLiteStore(path, connect=connections)) as store:
+        first = part("run-1", "a")
+        store.append(one(first))
+        connections.statements.clear()
+        store.append(one(part("run-1", "b", after=first), blobs=[content]))
+        # The event is traced a second time for its trigger.
+        words = [" ".join(statement.split()[:3]) for statement in dict.fromkeys(connections.statements)]
+        assert words == ["BEGIN IMMEDIATE", "INSERT INTO events", "INSERT INTO blobs", "COMMIT"]
+        assert store.blobs(TENANT, [content.digest]) == {content.digest: b"content"}
 
 
 def test_reading_and_appending_opens_no_connection_each_time(path: Path) -> None:
@@ -307,3 +321,17 @@ def test_a_value_of_a_foreign_type_is_refused(store: SQLiteStore) -> None:
             store.append(one(events._replace(rows=(broken,))))
     assert everything(store) == []
     store.append(one(events, guards=[Guard("$source:a", store.open_head(TENANT, "$source:a"))]))
+
+
+@pytest.mark.parametrize("more", [(), ("c",)])
+def test_an_event_whose_content_cannot_be_stored_is_not_stored_either(
+    store: SQLiteStore, more: tuple[str, ...]
+) -> None:
+    first = part("run-1", "a")
+    store.append(one(first))
+    whole = Blob(b"d" * 32, "state", b"content")
+    for broken in (whole._replace(content=object()), whole._replace(expires_at="\ud800")):  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput):
+            store.append(one(part("run-1", "b", *more, after=first), blobs=[whole, broken]))
+    assert ids(everything(store)) == ["a"]
+    assert store.blobs(TENANT, [whole.digest]) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ledger.adapters.packs.format import Ref
@@ -38,6 +39,11 @@ class Memo:
     def size(self) -> int:
         """Bytes of the elements that it holds on to."""
         return sum(len(one) for known in self.lists.values() for one in known.elements)
+
+    def only(self, line: str | None, names: Collection[str]) -> Memo:
+        """Return a memo that knows of these lists of a line, and of nothing else."""
+        lists = {place: known for place, known in self.lists.items() if place[0] == line and place[1] in names}
+        return Memo(self.dropped, lists)
 
     def find(self, piece: bytes) -> Ref | None:
         """Tell where a piece is stored."""

@@ -4,7 +4,7 @@ Shared by what keeps states for programs: the `Checkpointer` and LangGraph's sav
 """
 
 from ledger.adapters.threads.naming import run_name
-from ledger.adapters.threads.states import Located, ThreadStates
+from ledger.adapters.threads.states import Located, Nearby, ThreadStates
 from ledger.adapters.threads.threads import Entry, Threads
 
-__all__ = ["Entry", "Located", "ThreadStates", "Threads", "run_name"]
+__all__ = ["Entry", "Located", "Nearby", "ThreadStates", "Threads", "run_name"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from ledger.adapters.packs import Codec, Memo, Unpacked, pack, unpack
 from ledger.adapters.threads.naming import line_name
@@ -25,12 +26,27 @@ class Located(NamedTuple):
     """Where states of the run were last dropped then."""
 
 
+class Nearby(Protocol):
+    """Has contents nearer than the ledger, or gets them there; which state is the newest it never says."""
+
+    def contents(self, entry: Entry, digests: Collection[bytes]) -> Mapping[bytes, bytes]:
+        """Read contents by their digests, verified; those that are gone are left out.
+
+        Raises:
+            IntegrityError: a content is not what was written.
+        """
+
+    def stored(self, entry: Entry, line: str | None, id: str, content: bytes) -> None:
+        """Take note of a content that the ledger has stored."""
+
+
 class ThreadStates:
     """Keeps the states of threads. A line is named by any text; the main one by the empty text."""
 
-    def __init__(self, threads: Threads, codec: Codec) -> None:
+    def __init__(self, threads: Threads, codec: Codec, *, nearby: Nearby | None = None) -> None:
         self.threads = threads
         self.codec = codec
+        self._nearby = nearby
 
     def save(
         self,
@@ -43,6 +59,7 @@ class ThreadStates:
         parent: str | None = None,
         seen: int | None = None,
         whole: bool = False,
+        but: Collection[str] = (),
     ) -> tuple[Entry, int]:
         """Save a state; return the run that keeps it, and the position where it stands.
 
@@ -56,6 +73,7 @@ class ThreadStates:
             seen: position of the run at which the parent was seen to be the newest of its line; None: it is a
                 branch, which may go on from any state.
             whole: refer to no earlier content.
+            but: lists that refer to what is stored of them all the same.
 
         Raises:
             StateMoved: another state is the newest of the line.
@@ -65,7 +83,8 @@ class ThreadStates:
         for attempt in range(TRIES):
             with entry.mutex:
                 memo = entry.memo
-                packed = pack(values, head, self.codec, memo=None if whole else memo, line=named)
+                known = memo.only(named, but) if whole else memo
+                packed = pack(values, head, self.codec, memo=known, line=named)
             try:
                 stated = entry.run.save_state(
                     id,
@@ -85,12 +104,16 @@ class ThreadStates:
             except RunIsClosed:
                 if attempt + 1 == TRIES:
                     raise
-                entry, seen = self.threads.open(thread), None
+                entry = self.threads.open(thread)
+                if seen is not None:
+                    seen = self._still(thread, line, parent, entry)
             else:
                 for record in stated.records:
                     digest = record.event.content.digest  # type: ignore[attr-defined]
                     with entry.mutex:
                         packed.note(memo, named, bytes.fromhex(digest))
+                if self._nearby is not None:
+                    self._nearby.stored(entry, named, id, packed.content)
                 return entry, stated.position
         raise AssertionError("a try ends by returning or raising")
 
@@ -124,7 +147,8 @@ class ThreadStates:
             UndecodableRecord: it cannot be read, or what it rests on is gone.
         """
         entry, state = found.entry, found.state
-        content = entry.run.states.contents([state.digest]).get(state.digest)
+        fetch = partial(self._contents, entry)
+        content = fetch([state.digest]).get(state.digest)
         if content is None:
             raise IntegrityError(
                 f"the content of state {state.id!r} of {state.run!r} is gone", digest=state.digest.hex()
@@ -133,7 +157,7 @@ class ThreadStates:
         return unpack(
             state.digest,
             content,
-            entry.run.states.contents,
+            fetch,
             self.codec,
             names=names,
             memo=memo,
@@ -150,6 +174,29 @@ class ThreadStates:
             found: FoundState = look(entry)
             if found.state is not None:
                 yield Located(entry, found.state, found.seen, found.dropped)
+
+    def _contents(self, entry: Entry, digests: Collection[bytes]) -> Mapping[bytes, bytes]:
+        if self._nearby is None:
+            return entry.run.states.contents(digests)
+        return self._nearby.contents(entry, digests)
+
+    def _still(self, thread: str, line: str, parent: str | None, entry: Entry) -> int:
+        """Return where the thread's next run stands, if the parent is still the newest state of its line.
+
+        Raises:
+            StateMoved: another one is.
+        """
+        position = entry.run.contract.position
+        newest = self.newest(thread, line)
+        if (None if newest is None else newest.state.id) == parent:
+            return position
+        raise StateMoved(
+            f"the run of thread {thread!r:.200} was closed, and {parent!r} is not its newest state any more",
+            run=entry.run.id,
+            expected=0,
+            actual=position,
+            dropped=None,
+        )
 
     @staticmethod
     def _memo(entry: Entry, dropped: int | None) -> Memo:

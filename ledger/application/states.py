@@ -123,7 +123,7 @@ class StateReader:
 
     def parts(self, state: SavedState) -> list[SavedPart]:
         """Read what was kept of the work after a state."""
-        return saved_parts(self._edge, state)
+        return saved_parts(self._edge, state, self._drops)
 
     def contents(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Read contents, verified; those that are gone are left out."""
@@ -236,14 +236,14 @@ def saved_states(
         upto = after
 
 
-def saved_parts(edge: Edge, state: SavedState) -> list[SavedPart]:
+def saved_parts(edge: Edge, state: SavedState, drops: Drops) -> list[SavedPart]:
     """Read what was kept of the work after a state, in the order in which it was kept."""
     rows = edge.store.find(edge.tenant, key=part_digest(state.run, state.line, state.id), limit=PARTS)
     if len(rows) == PARTS:
         raise invalid("state", f"{state.id!r} has {PARTS} parts or more, which is more than is read of one")
     found = [part_of(decoded(row)) for row in rows]
-    # A state that was saved again begins anew: what was kept after the older one is of that.
-    return [one for one in found if one.position > state.position]
+    # They may stand before their state: a program that goes on while its state is being saved finishes parts.
+    return [one for one in found if not drops.dropped(state.line, state.id, one.position)]
 
 
 def ever_saved(edge: Edge, run: str, upto: int) -> Iterator[SavedState | SavedPart]:

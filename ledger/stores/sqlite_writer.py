@@ -117,19 +117,12 @@ class Writer:
         )
 
     def _settle(self, cursor: sqlite3.Cursor, append: Append) -> Appended | LedgerError:
-        return (
-            self._at_once(cursor, append, within=True)
-            or decide(append, _View(cursor))
-            or self._store(cursor, append)
-        )
+        return self._at_once(cursor, append) or decide(append, _View(cursor)) or self._store(cursor, append)
 
-    def _at_once(self, cursor: sqlite3.Cursor, append: Append, *, within: bool = False) -> Appended | None:
-        """Store an append of one plain event in one statement; None where that did not work out.
-
-        Within a transaction its contents are stored with it.
-        """
+    def _at_once(self, cursor: sqlite3.Cursor, append: Append) -> Appended | None:
+        """Store an append of one plain event in one statement; None where that did not work out."""
         parts = append.streams
-        if len(parts) != 1 or append.guards or append.fresh or (append.blobs and not within):
+        if len(parts) != 1 or append.guards or append.blobs or append.fresh:
             return None
         part = parts[0]
         if len(part.rows) != 1 or part.is_source:
@@ -148,19 +141,13 @@ class Writer:
             if is_busy(error) or is_of_input(error):
                 return None
             raise
-        stored = Appended((_gid(cursor),))
-        # Only behind the event, which may have been refused, and what goes wrong here undoes it again.
-        self._put_blobs(cursor, append)
-        return stored
-
-    def _put_blobs(self, cursor: sqlite3.Cursor, append: Append) -> None:
-        for digest, kind, content, expires_at in append.blobs:
-            cursor.execute(self._put_blob, (append.tenant, digest, kind, content, expires_at))
+        return Appended((_gid(cursor),))
 
     def _store(self, cursor: sqlite3.Cursor, append: Append) -> Appended:
         """Store what was decided to be storable."""
         tenant = append.tenant
-        self._put_blobs(cursor, append)
+        for blob in append.blobs:
+            cursor.execute(self._put_blob, (tenant, blob.digest, blob.kind, blob.content, blob.expires_at))
         gids: list[int] = []
         for part in append.streams:
             rows = [_values(tenant, part, row) for row in part.rows]

@@ -114,20 +114,6 @@ def test_an_append_of_one_event_is_one_statement(path: Path) -> None:
         assert len(set(connections.statements)) == 1
 
 
-def test_an_event_and_its_content_take_a_statement_each_in_a_transaction(path: Path) -> None:
-    connections = Connections()
-    content = Blob(b"d" * 32, "state", b"content")
-    with closing(SQLiteStore(path, connect=connections)) as store:
-        first = part("run-1", "a")
-        store.append(one(first))
-        connections.statements.clear()
-        store.append(one(part("run-1", "b", after=first), blobs=[content]))
-        # The event is traced a second time for its trigger.
-        words = [" ".join(statement.split()[:3]) for statement in dict.fromkeys(connections.statements)]
-        assert words == ["BEGIN IMMEDIATE", "INSERT INTO events", "INSERT INTO blobs", "COMMIT"]
-        assert store.blobs(TENANT, [content.digest]) == {content.digest: b"content"}
-
-
 def test_reading_and_appending_opens_no_connection_each_time(path: Path) -> None:
     """Case-144."""
     connections = Connections()

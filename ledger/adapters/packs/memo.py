@@ -42,7 +42,8 @@ class Memo:
 
     def only(self, line: str | None, names: Collection[str]) -> Memo:
         """Return a memo that knows of these lists of a line, and of nothing else."""
-        lists = {place: known for place, known in self.lists.items() if place[0] == line and place[1] in names}
+        wanted = {(line, name) for name in names}
+        lists = {place: known for place, known in self.lists.items() if place in wanted}
         return Memo(self.dropped, lists)
 
     def find(self, piece: bytes) -> Ref | None:

@@ -704,9 +704,11 @@ class SaveStatePart(Command):
     content: Payload
     """It becomes content of its own beside the record."""
     line: Id | None = None
+    """The line that the state is on; None: the main one."""
     state: Id
     """The state that the work goes on from."""
     task: Id
+    """Names the piece of work that it is of."""
 
 
 class DropStates(Command):
@@ -718,11 +720,13 @@ class DropStates(Command):
     not_for_agents = ALWAYS
 
     all: Flag = False
+    """All are given up, but those that are kept."""
     by: Party
     kept: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
     """Those that stay, of all."""
     reason: Text
     states: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
+    """Those that are given up, where it is not all."""
     upto: Position | None = None
     """Only what was saved up to there: what others save meanwhile stays. None: whatever was saved."""
 

@@ -20,7 +20,7 @@ from ledger.errors import InvalidInput, LedgerError, StoreUnavailable
 from ledger.events import EffectReconciled, Event
 from ledger.record import Record
 from ledger.run.decide import may_yield
-from ledger.values import Runtime, Source
+from ledger.values import Kept, Payload, Runtime, Source
 
 
 def about(run: str, records: Sequence[Record]) -> Doubt:
@@ -71,6 +71,8 @@ def _same(said: object, stands: object) -> bool:
     if isinstance(said, Runtime) and isinstance(stands, Runtime):
         # What is not said of one stays as it was.
         return all(value in (None, getattr(stands, name)) for name, value in said)
+    if isinstance(said, Payload) and isinstance(stands, Kept):
+        return (said.digest, said.size, said.type) == (stands.digest, stands.size, None)
     return said == stands
 
 

@@ -1,8 +1,8 @@
 """What of a contract is compared with another one: which members it has, and which of their fields count.
 
 Where a member stands in its run, and when that was said, is no part of it: two runs may agree on a
-constraint that they accepted at different positions. Nor are counts, messages, reviews, what was said to a
-stopped run, and what only coordinates workers.
+constraint that they accepted at different positions. Nor are counts, messages, reviews, the states that a
+program saves, what was said to a stopped run, and what only coordinates workers.
 """
 
 from __future__ import annotations

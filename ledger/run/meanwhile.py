@@ -96,6 +96,9 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
         return not hands_over(record.actor)
     if kind is e.MessageRecorded and event.role == "ledger":  # type: ignore[attr-defined]
         return False
+    # A person who changes the state by hand is nobody's program.
+    if kind is e.StateSaved and record.actor.kind == "human":
+        return False
     if kind in _SIGNS or (kind is e.MessageRecorded and event.role in ("assistant", "tool")):  # type: ignore[attr-defined]
         return True
     if contract.stopped is not None or kind not in _ITS_OWN:
@@ -178,6 +181,7 @@ _WORDS: dict[type[e.Event], Callable[[Any], str]] = {
     e.EffectDisputed: lambda event: f"effect {event.key[:12]} is disputed",
     e.EffectCompensated: lambda event: f"effect {event.key[:12]} was undone",
     e.MessageRecorded: lambda event: f"a message of role {event.role}",
+    e.StateSaved: lambda event: f"state {event.id} was saved by hand",
     e.RunResumed: lambda event: f"it was let go on as incarnation {event.incarnation}",
     e.RuntimeAdopted: lambda event: f"another runtime was adopted: {event.reason}",
 }

@@ -40,6 +40,7 @@ RULE = v.Rule(
 )
 JSON_VALUE = v.Payload(json_text='{"a":[1,-0.5,1e-7,null,true],"\U0001f680":"\\u0000"}')
 BLOB = v.Payload(digest=HASH, size=123_456)
+KEPT = v.Kept(digest=HASH, size=4_096)
 NO_JSON = v.Payload(digest=HASH, size=0, type="decimal.Decimal")
 ERROR = v.ErrorSaid(message="card declined\n", type="PaymentError")
 COUNTS = {"Prüfung": 2, "node": 0, "\U0001f680": 3, "\ufb01n": 9_007_199_254_740_991}
@@ -283,6 +284,16 @@ COMPLETE: tuple[e.Event, ...] = (
         reason=TEXT,
         run="run-1",
     ),
+    e.StateSaved(branch=True, content=KEPT, id="s-1", line="tools:1", parent="s-0", whole=True),
+    e.StatePartSaved(content=KEPT, line="tools:1", state="s-1", task="t-1"),
+    e.StatesDropped(
+        all=True,
+        by="human:kim",
+        kept=(v.SavedName(id="s-1", line="tools:1"),),
+        reason=TEXT,
+        states=(v.SavedName(id="s-0"),),
+        upto=40,
+    ),
 )
 
 MINIMAL: tuple[e.Event, ...] = (
@@ -343,6 +354,9 @@ MINIMAL: tuple[e.Event, ...] = (
     e.AuthorityReturned(budget={}, by="human:kim", id="g", run="r"),
     e.RunRefused(code="chain_broken", run="r", what="x"),
     e.ContentExpired(by="human:kim", cutoff=NOON, digests=(HASH,), prefix=HASH[0], reason="x"),
+    e.StateSaved(content=KEPT, id="s"),
+    e.StatePartSaved(content=KEPT, state="s", task="t"),
+    e.StatesDropped(by="human:kim", reason="x"),
 )
 
 FULL_ENVELOPE = Envelope(

@@ -7,7 +7,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ledger import codec
-from ledger.codec import act_digest, claim_digest, columns, effect_digest, message_digest, observation_digest
+from ledger.codec import (
+    act_digest,
+    claim_digest,
+    columns,
+    drop_digest,
+    effect_digest,
+    message_digest,
+    observation_digest,
+    part_digest,
+    state_digest,
+)
 from ledger.events import (
     EVENT_CLASSES,
     EffectIntended,
@@ -16,9 +26,12 @@ from ledger.events import (
     MessageRecorded,
     ObservationInvalidated,
     ObservationRecorded,
+    StatePartSaved,
+    StateSaved,
+    StatesDropped,
 )
 from ledger.record import short_digest
-from ledger.values import Payload, Recovery
+from ledger.values import Kept, Payload, Recovery
 from tests.record.records import row_of
 from tests.strategies import NOON, event, events, ids
 
@@ -56,12 +69,44 @@ def test_each_digest_finds_the_events_it_is_for() -> None:
     assert columns(said, "r") == (message_digest("r", "m-1"), None, None)
 
 
+def test_states_are_found_by_line_and_name_and_what_was_dropped_by_the_run() -> None:
+    kept = Kept(digest=ACT, size=1)
+    assert columns(StateSaved(content=kept, id="s"), "r")[0] == state_digest("r", None, "s")
+    assert columns(StateSaved(content=kept, id="s", line="a"), "r")[0] == state_digest("r", "a", "s")
+    part = StatePartSaved(content=kept, line="a", state="s", task="t")
+    assert columns(part, "r") == (part_digest("r", "a", "s"), None, None)
+    dropped = StatesDropped(by="human:kim", reason="x")
+    assert columns(dropped, "r") == (drop_digest("r"), None, None)
+
+
+@given(st.tuples(ids(), st.none() | ids(), ids()), st.tuples(ids(), st.none() | ids(), ids()))
+def test_no_two_states_are_found_under_one_digest(one: Any, other: Any) -> None:
+    for digest in (state_digest, part_digest):
+        assert (digest(*one) == digest(*other)) == (one == other)
+    run, line, id = one
+    assert len({digest(run, line, id) for digest in (state_digest, part_digest)} | {drop_digest(run)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("r", "a", "b:c"), ("r", "a:b", "c")),
+        (("r", "a\nb", "c"), ("r", "a", "b\nc")),
+        (("r", None, "a"), ("r", "a", "")),
+        (("r#1", "2", "s"), ("r", "#12", "s")),
+    ],
+)
+def test_a_line_and_an_id_cannot_be_shifted_into_one_another(one: Any, other: Any) -> None:
+    assert state_digest(*one) != state_digest(*other)
+    assert part_digest(*one) != part_digest(*other)
+
+
 @given(events(), ids(), ids())
 def test_effects_are_found_from_every_run_and_names_only_in_theirs(said: Event, one: str, other: str) -> None:
     assume(one != other)
     here, there = columns(said, one), columns(said, other)
     kind = said.name.partition(".")[0]
-    if kind in ("assumption", "ledger", "message", "observation") and said.keyed_by is not None:
+    if kind in ("assumption", "ledger", "message", "observation", "state") and said.keyed_by is not None:
         assert here[0] != there[0]
     else:
         assert here == there
@@ -117,8 +162,11 @@ def test_every_digest_has_its_public_name() -> None:
     assert {name for name in vars(codec) if name.endswith("_digest")} == {
         "act_digest",
         "claim_digest",
+        "drop_digest",
         "effect_digest",
         "message_digest",
         "observation_digest",
+        "part_digest",
         "short_digest",
+        "state_digest",
     }

@@ -106,6 +106,12 @@ def test_the_hash_and_the_columns_can_be_computed_without_the_ledger(name: str) 
         key = digest("observation", sample.envelope.run, data["key"])
     if sample.event.name == "message.recorded":
         key = digest("message", sample.envelope.run, data["id"])
+    if sample.event.name == "state.saved":
+        key = digest("state", sample.envelope.run, data.get("line") or "", data["id"])
+    if sample.event.name == "state.part_saved":
+        key = digest("part", sample.envelope.run, data.get("line") or "", data["state"])
+    if sample.event.name == "state.dropped":
+        key = digest("drop", sample.envelope.run)
     if sample.event.name == "ledger.run_refused":
         key = digest("refusal", sample.envelope.run, data["run"])
     if sample.event.name == "ledger.content_expired":

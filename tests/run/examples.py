@@ -15,6 +15,7 @@ from ledger.values import (
     Change,
     Ending,
     ErrorSaid,
+    Kept,
     Limits,
     Operator,
     Payload,
@@ -23,6 +24,7 @@ from ledger.values import (
     Recovery,
     Rule,
     Runtime,
+    SavedName,
     Source,
     Step,
     Verdict,
@@ -37,6 +39,7 @@ AT_MOST_100 = Rule(require=(Predicate(operator=Operator.AT_MOST, path="/amount",
 EUR_10 = {"EUR": Decimal("10.00")}
 ANSWER = Payload(json_text='{"left":3}')
 SAID = Payload(digest="c" * 64, size=12)
+BLOB = Kept(digest="e" * 64, size=12)
 HOUR = timedelta(hours=1)
 
 
@@ -80,6 +83,10 @@ def started(key: str = ONE, attempt: int = 1, **more: Any) -> e.EffectStarted:
 
 def message(id: str = "m-1", **more: Any) -> e.MessageRecorded:
     return e.MessageRecorded(id=id, **{"content": SAID, "role": "user", **more})
+
+
+def state(id: str = "state-1", **more: Any) -> e.StateSaved:
+    return e.StateSaved(id=id, **{"content": BLOB, **more})
 
 
 def published(*constraints: Published, revision: str = "4", **more: Any) -> e.SourceRevised:
@@ -153,6 +160,12 @@ EVENTS: tuple[e.Event, ...] = (
     message("m-1"),
     message("m-2", role="assistant"),
     e.MessagesSummarised(content=SAID, count=1, through="m-1"),
+    state(),
+    state("sub-1", line="sub", parent="state-0"),
+    e.StatePartSaved(content=BLOB, line="sub", state="sub-1", task="look"),
+    state("state-2", parent="state-0", branch=True, whole=True),
+    e.StatesDropped(by="human:kim", reason="too old", states=(SavedName(id="state-2"),)),
+    state("state-3", parent="state-2"),
     e.RuntimeAdopted(by="human:kim", reason="upgrade", runtime=Runtime(model="m-2")),
     e.AssumptionRefuted(id="in-stock", evidence="an empty shelf"),
     e.ReviewSigned(by="human:kim", hash="e" * 64, head=3, meaning="noted"),
@@ -198,6 +211,7 @@ RICH: History[Contract | None] = given(
     granted("agents"),
     observed(),
     message(),
+    state(),
     e.PlanCommitted(steps=(Step(name="pay", tool="refund"),)),
     intended(),
     started(),
@@ -242,6 +256,9 @@ COMMANDS: tuple[c.Command, ...] = (
     c.MoveCursor(node="pay"),
     c.RecordMessage(content=SAID, id="m-2", role="assistant"),
     c.SummariseMessages(content=SAID, through="m-1"),
+    c.SaveState(content=SAID, id="state-2", parent="state-1"),
+    c.SaveStatePart(content=SAID, state="state-1", task="look"),
+    c.DropStates(by="human:kim", reason="too old", states=(SavedName(id="state-1"),)),
     c.AdoptRuntime(by="human:kim", reason="upgrade", runtime=Runtime(model="m-2")),
     c.OpenSource(owners=("human:kim",)),
     c.PublishRevision(constraints=(Published(id="limit-100", text=LIMIT),), revision="4"),

@@ -102,6 +102,7 @@ def test_agents_may_not_use_exactly_these_commands() -> None:
         "source.open",
         "source.publish",
         "source.withdraw",
+        "state.drop",
     }
     assert sometimes == {
         AcceptConstraint: {"change": Change.RELAXED},
@@ -168,7 +169,7 @@ def test_a_stopped_run_admits_remedies_as_a_running_one_does(kind: type[Command]
     assert events_of(x.RICH.also(STOPPED[state]), kind) == events_of(x.RICH, kind)
 
 
-@pytest.mark.parametrize("kind", named([kind for kind in REQUESTS if kind is not ForkRun]))
+@pytest.mark.parametrize("kind", named([kind for kind in REQUESTS if not kind.on_closed]))
 def test_a_closed_run_refuses_every_request(kind: type[Command]) -> None:
     closed = x.RICH.also(x.CLOSED)
     closed.when(x.example(kind)).then_refused("run_is_closed", position=closed.position)
@@ -255,7 +256,7 @@ def test_every_command_is_performed_or_known_not_to_be() -> None:
 @pytest.mark.parametrize("kind", named(list(COMMAND_CLASSES)))
 def test_what_is_declared_exists(kind: type[Command]) -> None:
     assert set(may_yield(kind)) <= set(EVENT_CLASSES)
-    assert set(may_refuse(kind)) <= {*REFUSED, *EFFECT_ERRORS, "run_not_found", "superseded"}
+    assert set(may_refuse(kind)) <= {*REFUSED, *EFFECT_ERRORS, "run_not_found", "state_moved", "superseded"}
 
 
 @pytest.mark.parametrize("kind", named(list(COMMAND_CLASSES)))

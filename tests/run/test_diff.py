@@ -41,13 +41,14 @@ LEFT_OUT = {
     "revoked",
     "run",
     "runtime_position",
+    "saved",
     "stopped",
     "summary",
     "tally",
     "tenant",
     "terms",
 }
-"""Where and when, whose, counts, messages, and what was said meanwhile."""
+"""Where and when, whose, counts, messages, the program's own states, and what was said meanwhile."""
 
 Told = tuple[str, str | None, str]
 

@@ -46,6 +46,8 @@ def told(history: Run) -> list[str]:
         x.message(role="assistant"),
         x.message(role="tool"),
         e.MessagesSummarised(content=x.SAID, count=1, through="m-1"),
+        x.state(),
+        e.StatePartSaved(content=x.BLOB, state="state-1", task="look"),
     ],
     ids=lambda event: event.name,
 )
@@ -56,7 +58,9 @@ def test_what_only_the_program_says_is_a_sign_of_life(event: e.Event) -> None:
     assert (alive.by, alive.session) == ("agent:refunds", "s-1")
 
 
-SAID_BY_ALL = [one for one in x.EVENTS if type(one) in _WORDS and not isinstance(one, e.RunResumed)]
+SAID_BY_ALL = [
+    one for one in x.EVENTS if type(one) in _WORDS and not isinstance(one, e.RunResumed | e.StateSaved)
+]
 
 
 @pytest.mark.parametrize("event", SAID_BY_ALL, ids=lambda event: event.name)
@@ -160,6 +164,7 @@ def test_every_event_of_a_run_is_a_sign_or_news_or_says_nothing_to_the_program()
         e.ReviewSigned,
         e.RunClosed,
         e.RunSuspended,
+        e.StatesDropped,
     }
     heard = _SIGNS | _ITS_OWN | set(_WORDS)
     assert silent == {type(event) for event in x.EVENTS} - heard - {e.RunOpened}

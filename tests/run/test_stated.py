@@ -40,6 +40,8 @@ OTHERWISE = {
     ("effect.report_failure", "effect.unknown", "error"): "of what was sent again there may be no error",
     ("observation.record", "observation.recorded", "observed_at"): "an imported observation has no time",
     ("run.close", "run.closed", "outcome"): "only a restart closes a run as restarted",
+    ("state.save", "state.saved", "content"): "said with the content itself, it names it when it is kept",
+    ("state.save_part", "state.part_saved", "content"): "likewise",
     ("constraint.accept", "constraint.accepted", "accepted_by"): "None stands for the actor",
 }
 

@@ -22,6 +22,7 @@ _CHECKED = {
     "const",
     "enum",
     "items",
+    "maxItems",
     "maxLength",
     "maximum",
     "minItems",
@@ -62,8 +63,8 @@ def faults(value: Any, schema: dict[str, Any], root: dict[str, Any], path: str =
         return
     yield from _scalar(value, schema, path)
     if type(value) is list:
-        if len(value) < schema.get("minItems", 0):
-            yield f"{path}: too few"
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            yield f"{path}: too few or too many"
         for index, item in enumerate(value):
             yield from faults(item, schema.get("items", {}), root, f"{path}[{index}]")
     if type(value) is dict:

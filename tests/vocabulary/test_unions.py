@@ -169,6 +169,7 @@ AGENTS_MAY_NOT = {
     "source.publish",
     "source.withdraw",
     "review.sign",
+    "state.drop",
 }
 
 

@@ -1,0 +1,20 @@
+"""LangGraph on a ledger: its checkpoints are kept beside what its nodes did.
+
+    from ledger.adapters.langgraph import LedgerSaver
+
+Needs the extra `langgraph`: `pip install "intent-ledger[langgraph]"`.
+"""
+
+try:
+    import langgraph.checkpoint.base
+    import ormsgpack  # noqa: F401
+except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
+    raise ModuleNotFoundError(
+        f'{error.name} is not installed: pip install "intent-ledger[langgraph]"', name=error.name
+    ) from error
+
+from ledger.adapters.langgraph.codec import UnknownType
+from ledger.adapters.langgraph.deleting import StillNeeded
+from ledger.adapters.langgraph.saver import LedgerSaver
+
+__all__ = ["LedgerSaver", "StillNeeded", "UnknownType"]

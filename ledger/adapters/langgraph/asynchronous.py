@@ -1,0 +1,113 @@
+"""The awaited methods of a saver: the same, in worker threads.
+
+Appends of many threads still join one commit, and what was begun is ended even if who waits for it is cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from anyio import to_thread
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+
+from ledger import Run
+
+T = TypeVar("T")
+
+
+class AwaitedSaver(BaseCheckpointSaver[Any]):
+    """Awaits what the saver does; each method is documented at the one of the same name without the `a`."""
+
+    def close(self) -> None:
+        """Close what the saver opened."""
+        raise NotImplementedError
+
+    def thread_run(self, config: RunnableConfig) -> Run:
+        """Return the present run of a thread."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await _aside(self.close)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Load a checkpoint."""
+        return await _aside(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Yield checkpoints."""
+        found = self.list(config, filter=filter, before=before, limit=limit)
+        while (one := await _aside(_next, found)) is not None:
+            yield one
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint."""
+        return await _aside(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Keep what a task wrote."""
+        await _aside(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete the checkpoints of a thread."""
+        await _aside(self.delete_thread, thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints that runs of a graph made."""
+        await _aside(self.delete_for_runs, run_ids)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy the checkpoints of a thread to another."""
+        await _aside(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete the older checkpoints of threads."""
+        await _aside(partial(self.prune, thread_ids, strategy=strategy))
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Read what was written to delta channels."""
+        return await _aside(partial(self.get_delta_channel_history, config=config, channels=channels))
+
+    async def athread_run(self, config: RunnableConfig) -> Run:
+        """Return the present run of a thread."""
+        return await _aside(self.thread_run, config)
+
+
+async def _aside(function: Callable[..., T], *given: Any) -> T:
+    return await to_thread.run_sync(function, *given)
+
+
+def _next(found: Iterator[T]) -> T | None:
+    return next(found, None)

@@ -1,0 +1,274 @@
+"""Values of graphs as bytes: MessagePack, with a name in front of what is of a registered type.
+
+Only tables are asked for names, nothing that is read is imported or called by its name. A value begins with
+the byte 0xC1, which MessagePack never uses, where it is of a registered type itself: the length of the name
+(one byte), the name, and the data. Further in it is an extension:
+
+    1  [name, data]      a value of a registered type
+    2  [element, …]      a tuple
+    3  [[key, value], …] a dictionary with keys that are not all text
+    4  text              an integer of more than 64 bits
+    5  UTF-8             a text that is not Unicode (it has half of a pair of surrogates)
+    6  [bytes, …]        a set: its elements, each written by itself, in the order of their bytes
+    7  [bytes, …]        a frozenset
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ormsgpack
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+
+from ledger.adapters.langgraph.types import KnownTypes
+from ledger.adapters.packs import Split
+from ledger.canonical import invalid
+from ledger.errors import InvalidInput, LedgerError, UndecodableRecord
+
+DEPTH = 200
+NAMED, TUPLE, PAIRS, BIG, TEXT, SET, FROZENSET = range(1, 8)
+_MARK = 0xC1
+_OPTIONS = (
+    ormsgpack.OPT_PASSTHROUGH_BIG_INT
+    | ormsgpack.OPT_PASSTHROUGH_DATACLASS
+    | ormsgpack.OPT_PASSTHROUGH_DATETIME
+    | ormsgpack.OPT_PASSTHROUGH_ENUM
+    | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
+    | ormsgpack.OPT_PASSTHROUGH_TUPLE
+    | ormsgpack.OPT_PASSTHROUGH_UUID
+)
+_LISTS: dict[type, str] = {list: "list", tuple: "tuple"}
+_pack = ormsgpack.packb
+_Ext = ormsgpack.Ext
+
+
+class UnknownType(UndecodableRecord):
+    """What was saved is of a type that is not registered here, or has changed: `name` names it.
+
+    Give its class as `LedgerSaver(…, types=[…])`, or with `saver.register(…)`.
+    """
+
+    code = "unknown_type"
+    name: str
+
+
+class GraphCodec:
+    """Writes and reads the values of a graph's state."""
+
+    def __init__(self, types: KnownTypes) -> None:
+        self.types = types
+
+    def dumps(self, value: Any, path: str) -> bytes:
+        """Write a value; `path` says where it stands in the state.
+
+        Raises:
+            InvalidInput: it is no data, or of a type that is not registered; `path` names the place in it.
+        """
+        kind = self.types.of(type(value))
+        try:
+            if kind is None:
+                return _pack(value, self._default, _OPTIONS)
+            name = kind.name.encode()
+            return bytes((_MARK, len(name))) + name + _pack(kind.take(value), self._default, _OPTIONS)
+        except Exception:
+            # The long way tells where it is, and writes what MessagePack has no form for.
+            return self._slowly(value, path)
+
+    def loads(self, content: bytes) -> Any:
+        """Read a value.
+
+        Raises:
+            UnknownType: it is of a type that is not registered, or whose class has changed.
+            UndecodableRecord: the bytes are none.
+        """
+        try:
+            if content[:1] != b"\xc1":
+                return self._unpack(content)
+            start = 2 + content[1]
+            return self._build(content[2:start].decode(), self._unpack(content[start:]))
+        except LedgerError:
+            raise
+        except Exception as error:
+            raise _undecodable(error) from error
+
+    def split(self, value: Any) -> Split | None:
+        """Take lists apart, and lists in the snapshot of a delta channel."""
+        tag = _LISTS.get(type(value))
+        if tag is not None:
+            return Split(tag, value)
+        if type(value) is _DeltaSnapshot and type(value.value) is list:
+            return Split("snapshot", value.value)
+        return None
+
+    def join(self, tag: str, elements: list[Any]) -> Any:
+        """Put a list together again.
+
+        Raises:
+            UndecodableRecord: it is another kind of list than is known here.
+        """
+        if tag == "list":
+            return elements
+        if tag == "tuple":
+            return tuple(elements)
+        if tag == "snapshot":
+            return _DeltaSnapshot(elements)
+        raise UndecodableRecord(f"a saved state has a list of the kind {tag!r:.50}, which is not known here")
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def _default(self, value: Any) -> Any:
+        kind = self.types.of(type(value))
+        if kind is not None:
+            return _Ext(NAMED, _pack([kind.name, kind.take(value)], self._default, _OPTIONS))
+        write = _WRITTEN.get(type(value))
+        if write is None:
+            raise TypeError
+        return write(value, lambda one: _pack(one, self._default, _OPTIONS))
+
+    def _slowly(self, value: Any, path: str) -> bytes:
+        kind = self.types.of(type(value))
+        try:
+            if kind is None:
+                return _pack(self._data(value, path, ()), None, _OPTIONS)
+            name = kind.name.encode()
+            data = self._data(_taken(kind.take, value, path), path, (id(value),))
+            return bytes((_MARK, len(name))) + name + _pack(data, None, _OPTIONS)
+        except RecursionError:
+            raise invalid(path, "it is nested too deeply") from None
+
+    def _data(self, value: Any, path: str, above: tuple[int, ...]) -> Any:
+        """Turn a value into what MessagePack has forms for."""
+        cls = type(value)
+        if cls is str:
+            return value if _is_unicode(value) else _Ext(TEXT, value.encode("utf-8", "surrogatepass"))
+        if cls is int:
+            return value if -(2**63) <= value < 2**64 else _Ext(BIG, str(value).encode())
+        if value is None or cls in (bool, float, bytes, bytearray):
+            return value
+        if id(value) in above:
+            raise invalid(path, "it holds itself")
+        if len(above) > DEPTH:
+            raise invalid(path, f"it is nested more than {DEPTH} deep")
+        above = (*above, id(value))
+        if cls is list:
+            return [self._data(one, f"{path}[{at}]", above) for at, one in enumerate(value)]
+        if cls is dict:
+            return self._pairs(value, path, above)
+        kind = self.types.of(cls)
+        if kind is not None:
+            taken = self._data(_taken(kind.take, value, path), path, above)
+            return _Ext(NAMED, _pack([kind.name, taken], None, _OPTIONS))
+        if cls in _WRITTEN:
+            count = iter(range(len(value)))
+            return _WRITTEN[cls](
+                value
+                if cls is not tuple
+                else [self._data(o, f"{path}[{next(count)}]", above) for o in value],
+                lambda one: _pack(
+                    one if cls is tuple else self._data(one, f"{path}{{}}", above), None, _OPTIONS
+                ),
+            )
+        raise invalid(path, _refusal(cls))
+
+    def _pairs(self, value: dict[Any, Any], path: str, above: tuple[int, ...]) -> Any:
+        if all(type(key) is str and _is_unicode(key) for key in value):
+            return {key: self._data(one, _within(path, key), above) for key, one in value.items()}
+        pairs = [
+            [self._data(key, f"{path}.keys()", above), self._data(one, f"{path}[{key!r:.50}]", above)]
+            for key, one in value.items()
+        ]
+        return _Ext(PAIRS, _pack(pairs, None, _OPTIONS))
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _unpack(self, content: bytes) -> Any:
+        return ormsgpack.unpackb(content, ext_hook=self._extension)
+
+    def _extension(self, code: int, content: bytes) -> Any:
+        if code == BIG:
+            return int(content)
+        if code == TEXT:
+            return content.decode("utf-8", "surrogatepass")
+        data = self._unpack(content)
+        if code == NAMED:
+            return self._build(*data)
+        if code == TUPLE:
+            return tuple(data)
+        if code == PAIRS:
+            return {key: value for key, value in data}
+        if code == SET:
+            return set(map(self._unpack, data))
+        if code == FROZENSET:
+            return frozenset(map(self._unpack, data))
+        raise UndecodableRecord(f"a saved value has the form {code}, which is not known here")
+
+    def _build(self, name: str, data: Any) -> Any:
+        kind = self.types.named(name)
+        if kind is None:
+            raise UnknownType(
+                f"a saved value is of the type {name!r:.200}, which is not registered here: give its class as "
+                "`LedgerSaver(…, types=[…])`, or with `saver.register(…)`",
+                name=name,
+            )
+        try:
+            return kind.build(data)
+        except LedgerError:
+            raise
+        except Exception as error:
+            raise UnknownType(
+                f"a saved value of the type {name!r:.200} is none as its class is now: {error!r:.200}",
+                name=name,
+            ) from error
+
+
+def _tuple(value: Any, write: Callable[[Any], bytes]) -> Any:
+    return _Ext(TUPLE, write(list(value)))
+
+
+def _set(value: Any, write: Callable[[Any], bytes]) -> Any:
+    return _Ext(SET, _pack(sorted(map(write, value))))
+
+
+def _frozenset(value: Any, write: Callable[[Any], bytes]) -> Any:
+    return _Ext(FROZENSET, _pack(sorted(map(write, value))))
+
+
+_WRITTEN: dict[type, Callable[[Any, Callable[[Any], bytes]], Any]] = {
+    tuple: _tuple,
+    set: _set,
+    frozenset: _frozenset,
+}
+
+
+def _taken(take: Callable[[Any], Any], value: Any, path: str) -> Any:
+    try:
+        return take(value)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise invalid(path, f"the data of {type(value).__name__} cannot be had: {error!r:.200}") from error
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _within(path: str, key: str) -> str:
+    name = key if key.isidentifier() else f"[{key!r:.50}]"
+    return f"{path}.{name}" if path and name == key else f"{path}{name}"
+
+
+def _refusal(cls: type) -> str:
+    return (
+        f"{cls.__module__}.{cls.__qualname__} is not stored as it is: put data in its place, or give the class "
+        "as `LedgerSaver(…, types=[…])`"
+    )
+
+
+def _undecodable(error: Exception) -> UndecodableRecord:
+    return UndecodableRecord(f"the value of a saved state cannot be read: {error!r:.200}")

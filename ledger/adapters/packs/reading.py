@@ -48,6 +48,8 @@ def unpack(
     """
     packs = _Packs(digest, content, fetch)
     root = packs.opened[digest]
+    if names is None:
+        packs.fetch(root.digests)
     wanted = {name: made for name, made in root.names.items() if names is None or name in names}
     lists = {name: _List(packs, made, root, digest) for name, made in wanted.items() if type(made) is list}
     packs.fetch(

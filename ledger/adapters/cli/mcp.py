@@ -30,8 +30,8 @@ named by --token-in holds, as `Authorization: Bearer TOKEN`. There is no TLS: pu
 and name with --name under which host clients reach it. The ledger has to be there; --create makes one.
 
 \b
-Exit codes: 0 the client has gone, 3 could not run, 64 the command line is
-malformed, 130 ended by Ctrl-C.
+Exit codes: 0 the client has gone, or listening was ended by SIGTERM, 3 could
+not run, 64 the command line is malformed, 130 ended by Ctrl-C.
 Examples:
   intent-ledger mcp --list
   intent-ledger mcp --ledger ./ledger.db --actor agent:refunds --session s-1
@@ -109,9 +109,12 @@ def _serve(
     *,
     create: bool,
 ) -> None:
+    from threading import Event
+
     import anyio
 
     from ledger.adapters.cli.opening import note_unknown_tenant
+    from ledger.adapters.cli.project_options import told_to_end
     from ledger.adapters.cli.resume import asks_as, runtime_of
     from ledger.adapters.cli.tool_modules import declared_in
     from ledger.adapters.mcp.desk import Desk
@@ -129,7 +132,9 @@ def _serve(
             else:
                 from ledger.adapters.mcp.listening import serve_http
 
-                await serve_http(desk, place, lambda address: screen.note(f"listening on {address}"))
+                # The server hears SIGTERM itself, and hands it on once it has ended.
+                with told_to_end(Event(), screen):
+                    await serve_http(desk, place, lambda address: screen.note(f"listening on {address}"))
         finally:
             await desk.close()
 

@@ -10,15 +10,21 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ledger.errors import IntegrityError, LedgerError, StoreError
+from ledger.errors import IntegrityError, LedgerError, StoreBusy, StoreError, StoreUnavailable, UnsafeStore
 
 _ADDRESS = re.compile(r"\bpostgres(?:ql)?://\S+", re.IGNORECASE)
-_OF_THE_MACHINE = frozenset({"path", "where", "holders", "reason"})
-"""Facts of errors of the store that are of no use to who cannot see the machine."""
+_OF_THE_MACHINE = frozenset({"holders", "where"})
+_OF_THE_STORE = _OF_THE_MACHINE | {"path", "reason"}
+"""Facts that are of no use to who cannot see the machine."""
 _OUR_WORDS = (
     (re.compile(r"`?[Ll]edger\.resume`?"), "the tool run_resume"),
     (re.compile(r"`run\.request_approval\(key\)`"), "a person's request-approval"),
 )
+_MORE = {
+    StoreUnavailable.code: "Call again with the same arguments, and the same call_id where the tool takes "
+    "one: what was recorded is told, and not recorded twice.",
+}
+"""What to do here beyond what the class of an error says."""
 DEFECT = {
     "code": "defect",
     "message": "this is a defect of the server; its own log says more",
@@ -37,13 +43,10 @@ def fault(error: LedgerError, hidden: Iterable[str] = ()) -> dict[str, Any]:
     """
     hint = _hint(error)
     # What a store says of itself names files and servers; what its class says is enough to go on.
-    of_the_store = isinstance(error, StoreError) and "run" not in error.data
-    message = hint.partition(": ")[0] if of_the_store else str(error)
-    data = {
-        name: value
-        for name, value in error.data.items()
-        if not (isinstance(error, StoreError | IntegrityError) and name in _OF_THE_MACHINE)
-    }
+    of_the_store = isinstance(error, StoreUnavailable | StoreBusy | UnsafeStore)
+    message = hint.partition(". ")[0].partition(": ")[0] if of_the_store else str(error)
+    untold = _OF_THE_STORE if isinstance(error, StoreError | IntegrityError) else _OF_THE_MACHINE
+    data = {name: value for name, value in error.data.items() if name not in untold}
     said = {
         "code": error.code,
         "message": _in_our_words(message),
@@ -66,7 +69,7 @@ def words(document: dict[str, Any]) -> str:
 def _hint(error: LedgerError) -> str:
     """Say what to do: it stands first in the docstring of each class."""
     first = (inspect.getdoc(type(error)) or "").partition("\n\n")[0]
-    return _in_our_words(" ".join(first.split()))
+    return _in_our_words(" ".join([*first.split(), *filter(None, [_MORE.get(error.code)])]))
 
 
 def _in_our_words(text: str) -> str:

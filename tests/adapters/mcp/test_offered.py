@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from mcp import MCPError
 from mcp.shared.tool_name_validation import validate_tool_name
 
 from ledger import Actor, Ledger
@@ -149,6 +150,5 @@ async def test_a_tool_that_is_none_is_told_to_be_none_and_why(ledger: Ledger) ->
             ("effect_claim", "the ledger performs none over MCP"),
             ("goal_revize", "did you mean goal_revise"),
         ):
-            with pytest.raises(Exception, match=words) as told:
+            with pytest.raises(MCPError, match=words):
                 await one.client.call_tool(name, {})
-            assert type(told.value).__name__ == "MCPError"

@@ -141,7 +141,7 @@ def expire(
             raise invalid("classes", f"{kind!r:.50}: {no_such('class', kind, CLASSES)}")
         if kind in OUTLIVING:
             raise invalid("classes", f"{kind!r}: saved states rest on older ones: drop or prune the states")
-    _not_for_agents(actor, by)
+    for_people(actor, by, "expire")
     cutoff = _before_age(moment, older_than or timedelta(0))
     # Built first, so that what is malformed is refused before anything is read.
     kinds = tuple(sorted(set(classes)))
@@ -187,7 +187,7 @@ def finish(
     edge = edge_of(ledger)
     actor = edge.actor if actor is None else actor
     moment = _moment(edge, now)
-    _not_for_agents(actor, actor.id)
+    for_people(actor, actor.id, "expire")
     if not dry_run:
         edge.store.drop_blobs(edge.tenant, (), since=edge.store.end(newest=True), but=STREAM)
     with closing(Shelf()) as shelf:
@@ -222,7 +222,12 @@ def _moment(edge: Edge, now: datetime | None) -> datetime:
     return moment
 
 
-def _not_for_agents(actor: Actor, by: str) -> None:
+def for_people(actor: Actor, by: str, command: str) -> None:
+    """Check that no agent drops contents: neither who writes, nor who is said to have decided it.
+
+    Raises:
+        NotForAgents: one does.
+    """
     # A service that an agent has sent is the agent here.
     named = (acting(actor), by) if is_agent(actor) else (by,)
     who = next((one for one in named if one.startswith("agent:")), None)
@@ -231,7 +236,7 @@ def _not_for_agents(actor: Actor, by: str) -> None:
             f"dropping contents is for people and services, not for {who}",
             rule="not_for_agents",
             position=None,
-            evidence={"command": "expire", "actor": who},
+            evidence={"command": command, "actor": who},
         )
 
 

@@ -28,6 +28,7 @@ from ledger.application.export_format import (
     entry_line,
     header_line,
 )
+from ledger.application.keeping import shown
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.own_stream import STREAM
 from ledger.application.payloads import contents_named
@@ -108,7 +109,7 @@ def export(
         StoreError: a record is of a newer program, or the store is away.
     """
     edge = edge_of(ledger)
-    end = _shown(edge)
+    end = shown(edge)
     streams = None if runs is None else _with_what_they_rest_on(edge, runs)
     rows = _everything(edge, end) if streams is None else _together(edge, streams, end)
     out = _Out(write)
@@ -229,14 +230,6 @@ def _rows_by_digest(edge: Edge, records: Iterable[Record]) -> dict[bytes, list[B
     for one in edge.store.blob_rows(edge.tenant, digests):
         found.setdefault(one.digest, []).append(one)
     return found
-
-
-def _shown(edge: Edge) -> int:
-    """Wait until followers are shown all that is stored now, and return up to where that is."""
-    newest = edge.store.end(newest=True)
-    while (end := edge.store.end()) < newest:
-        edge.store.wait(end, 1.0)
-    return end
 
 
 # --- what to read, in which order ---------------------------------------------------------------------

@@ -17,6 +17,18 @@ PORTION = 20_000
 """Contents that are looked at together."""
 
 
+def shown(edge: Edge) -> int:
+    """Wait until followers are shown all that is stored now, and return up to where that is.
+
+    Raises:
+        StoreBusy: on PostgreSQL, somebody's open transaction keeps it back.
+    """
+    newest = edge.store.end(newest=True)
+    while (end := edge.store.end()) < newest:
+        edge.store.wait(end, 1.0)
+    return end
+
+
 def heads(edge: Edge) -> Iterator[StreamHead]:
     """List the streams of the tenant by name."""
     after = ""

@@ -12,11 +12,11 @@ from ledger.application.rows import decoded
 from ledger.application.state_sayings import unframed
 from ledger.canonical import invalid
 from ledger.codec import drop_digest, part_digest, state_digest
-from ledger.events import StatePartSaved, StateSaved, StatesDropped
+from ledger.events import StatePartSaved, StateSaved
 from ledger.record import Record, parse
 from ledger.run.contract import Contract
+from ledger.run.given_up import Drops
 from ledger.stores.base import StoredRow
-from ledger.values import SavedName
 
 PAGE = 200
 PARTS = 100_000
@@ -52,38 +52,6 @@ class SavedPart(NamedTuple):
     position: int
     digest: bytes
     size: int
-
-
-class Drops:
-    """What was dropped of the states of a run."""
-
-    def __init__(self, records: Iterable[Record] = ()) -> None:
-        """Take the drops, in their order."""
-        self.last = 0
-        """Where states were last dropped; 0: they never were."""
-        self._all: list[tuple[int, frozenset[SavedName]]] = []
-        self._named: dict[SavedName, int] = {}
-        for record in records:
-            event = record.event
-            assert isinstance(event, StatesDropped)
-            self.last = record.position
-            upto = record.position - 1 if event.upto is None else event.upto
-            if event.all:
-                self._all.append((upto, frozenset(event.kept)))
-            for name in event.states:
-                self._named[name] = max(upto, self._named.get(name, 0))
-
-    @property
-    def everything(self) -> int:
-        """Return the position up to which nothing is kept; 0: there is none."""
-        return max((upto for upto, kept in self._all if not kept), default=0)
-
-    def dropped(self, line: str | None, id: str, position: int) -> bool:
-        """Tell whether the state that was saved at a position was dropped since."""
-        name = SavedName(id=id, line=line)
-        return self._named.get(name, 0) >= position or any(
-            upto >= position and name not in kept for upto, kept in reversed(self._all)
-        )
 
 
 NO_DROPS = Drops()
@@ -186,9 +154,18 @@ def drops_of(edge: Edge, contract: Contract, known: Drops = NO_DROPS) -> Drops:
     last = None if contract.saved is None else contract.saved.dropped
     if last is None or last <= known.last:
         return known
-    rows = edge.store.find(edge.tenant, key=drop_digest(contract.run), limit=DROPS)
+    return all_drops(edge, contract.run)
+
+
+def all_drops(edge: Edge, run: str) -> Drops:
+    """Read what was dropped of a run's states.
+
+    Raises:
+        InvalidInput: they were dropped too often.
+    """
+    rows = edge.store.find(edge.tenant, key=drop_digest(run), limit=DROPS)
     if len(rows) == DROPS:
-        raise invalid("run", f"states of {contract.run!r} were dropped {DROPS} times or more")
+        raise invalid("run", f"states of {run!r} were dropped {DROPS} times or more")
     return Drops(map(decoded, rows))
 
 

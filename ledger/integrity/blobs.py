@@ -8,15 +8,20 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from ledger.codec import decode, drop_digest
 from ledger.errors import LedgerError
+from ledger.events import StatePartSaved, StateSaved
 from ledger.integrity.findings import Check, Notes
 from ledger.integrity.reader import Content, Reader, Storage
 from ledger.integrity.tombstones import ExpiredContent, tombstones
 from ledger.record import Record
+from ledger.run.given_up import Drops
 from ledger.values.payloads import content_named
 
 _BATCH_BYTES = 8 * 1024 * 1024
 _BATCH = 64
+_MOST_DROPS = 100_000
+"""Drops of the states of a run that are looked at."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 
 
@@ -28,6 +33,9 @@ class Blobs:
         self._storage = storage
         self._notes = notes
         self._waiting: dict[bytes, _Named] = {}
+        self._states: dict[bytes, _Named] = {}
+        """Contents of states that are not here, and of which no drop is known that explains it."""
+        self._drops: Drops | None = None
         self._bytes = 0
         self.missing = 0
         self.expired = 0
@@ -35,7 +43,7 @@ class Blobs:
     def note(self, record: Record) -> None:
         """Remember the content that an event names."""
         for digest, size in filter(None, map(content_named, record.event.__dict__.values())):
-            self._waiting[bytes.fromhex(digest)] = _Named(record.position, size, record.at)
+            self._waiting[bytes.fromhex(digest)] = _Named(record.position, size, record.at, *_saved(record))
             self._bytes += size or 0
         if self._bytes >= _BATCH_BYTES or len(self._waiting) >= _BATCH:
             self.flush()
@@ -48,13 +56,51 @@ class Blobs:
             missing.pop(row.digest, None)
             self._look_at(row, waiting[row.digest].position, waiting[row.digest].size)
         expired = self._tombstones(missing)
-        for digest, (position, _, at) in missing.items():
-            if digest in expired and at < expired[digest].cutoff:
+        for digest, named in missing.items():
+            if digest in expired and named.at < expired[digest].cutoff:
                 self.expired += 1
-                continue
-            self.missing += 1
-            what = f"the content {digest.hex()} is not here, and no event says that it was dropped"
-            self._notes.unsupported(Check.BLOBS, position, what)
+            elif named.state is None:
+                self._miss(digest, named)
+            elif self._given_up(named):
+                self.expired += 1
+            else:
+                self._states[digest] = named
+
+    def end(self) -> None:
+        """Look at what is left, once the stream was read."""
+        self.flush()
+        if self._states:
+            # States may have been dropped since that was asked first, and their contents freed.
+            self._drops = None
+        for digest, named in self._states.items():
+            if self._given_up(named):
+                self.expired += 1
+            else:
+                self._miss(digest, named)
+        self._states.clear()
+
+    def _miss(self, digest: bytes, named: _Named) -> None:
+        self.missing += 1
+        what = f"the content {digest.hex()} is not here, and no event says that it was dropped"
+        self._notes.unsupported(Check.BLOBS, named.position, what)
+
+    def _given_up(self, named: _Named) -> bool:
+        """Tell whether its state was given up; an event that was altered says nothing of it."""
+        assert named.state is not None
+        if self._drops is None:
+            notes = self._notes
+            try:
+                rows = self._reader.find(notes.tenant, key=drop_digest(notes.stream), limit=_MOST_DROPS)
+                self._drops = Drops(
+                    decode(row.record, row.hash, run=row.stream, position=row.position, tenant=notes.tenant)
+                    for row in rows
+                    if row.stream == notes.stream
+                )
+            except LedgerError as error:
+                if error.retryable:
+                    raise
+                self._drops = Drops()
+        return self._drops.dropped(named.line, named.state, named.position)
 
     def _tombstones(self, digests: Iterable[bytes]) -> dict[bytes, ExpiredContent]:
         """Look up what was dropped on purpose; an event that was altered explains nothing."""
@@ -97,3 +143,16 @@ class _Named(NamedTuple):
     position: int
     size: int | None
     at: datetime
+    line: str | None = None
+    state: str | None = None
+    """The saved state that it is of, or of the work after it; None: of none."""
+
+
+def _saved(record: Record) -> tuple[str | None, str | None]:
+    """Name the saved state whose content an event names: its line and id."""
+    event = record.event
+    if isinstance(event, StateSaved):
+        return event.line, event.id
+    if isinstance(event, StatePartSaved):
+        return event.line, event.state
+    return None, None

@@ -103,7 +103,7 @@ class StreamCheck:
             if since == self._page:
                 progress(self._notes.stream, since)
                 since = 0
-        self._blobs.flush()
+        self._blobs.end()
         self._end()
         progress(self._notes.stream, since)
 

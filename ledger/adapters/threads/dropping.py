@@ -1,23 +1,47 @@
 """Giving up states of threads, and freeing what nothing needs any more: deleting, dropping, pruning.
 
-Each is said by an event before anything goes; what was done, approved and asserted in a thread stays on record.
-Asked again after it was cut short, it frees what is left.
+Each is said by an event before anything goes; what was done, approved and asserted in a thread stays on
+record. Asked again after it was cut short, it frees what is left. Every state that stays is read before: for
+what it rests on, and without what goes. One that cannot be read stands in the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from ledger import Actor
-from ledger.adapters.threads.states import Located
-from ledger.adapters.threads.threads import Threads
-from ledger.application.freeing import Freed, Progress
+from ledger import Actor, Run
+from ledger.adapters.packs import refers_to, unpack
+from ledger.adapters.threads.naming import line_name
+from ledger.adapters.threads.raw import RAW
+from ledger.adapters.threads.states import Located, ThreadStates
+from ledger.adapters.threads.threads import Entry, Threads
+from ledger.application.freeing import Fetch, Freed, Progress, check_may_free, give_up
+from ledger.application.ledger import edge_of
+from ledger.application.states import SavedState, drops_of
+from ledger.canonical import invalid
+from ledger.commands import CloseRun
+from ledger.errors import PositionConflict, StillOpen, Superseded
+from ledger.run.approvals import never_begun
+from ledger.run.contract import Contract
+from ledger.values import Ending, SavedName
 
 __all__ = ["Freed", "Needed", "delete", "drop", "prune"]
 
 Needed = Callable[[Sequence[Located], Collection[Located]], Iterable[Located]]
 """Given all states of a thread, the newest first, and those of them that stay: lists what has to stay with
 them, e.g. the parents that a state is read with."""
+
+
+class _Asked(NamedTuple):
+    """How states are to be given up."""
+
+    by: str
+    reason: str
+    actor: Actor | None
+    dry_run: bool
+    progress: Callable[[Progress], None] | None
 
 
 def delete(
@@ -31,26 +55,42 @@ def delete(
     dry_run: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Freed:
-    """Delete a thread: give up all its states, and close its run, so that the next state begins anew.
+    """Delete a thread: close its run, and give up all its states, so that the next state begins anew.
 
     Args:
         threads: the runs of threads.
         thread: the thread; of one that is not there nothing is deleted.
         by: who decided it, `kind:name`; no agent.
         reason: why, in words.
-        actor: who writes; None: whoever the ledger is opened for.
+        actor: who writes; None: who writes for the threads.
         force: also where effects of the thread are unsettled.
         dry_run: change nothing, say what would go.
-        progress: called after each run, and each batch of contents.
+        progress: called after each batch of contents.
 
     Raises:
         NotForAgents: an agent writes, or is said to have decided it.
         StillOpen: effects are unsettled, and it is not forced: a thread of the same name would know nothing
-            of them, and might do again what was done.
+            of them, and might do again what was done. Nothing was given up.
+        StoreBusy: on PostgreSQL, somebody's open transaction keeps back what was just written: ask again.
         StoreUnavailable: on PostgreSQL, with the reason `no_privilege`, where this login is not the owner of
             the ledger. Nothing was written then.
     """
-    raise NotImplementedError
+    asked = _Asked(by, reason, threads.actor if actor is None else actor, dry_run, progress)
+    _check(threads, asked)
+    while True:
+        entries = _left(threads, thread)
+        if not force:
+            for entry in entries:
+                _check_settled(entry.run.contract, thread)
+        # Closed first: what is saved from now on begins the next run, and is none of this one.
+        if dry_run or not entries or _close(threads, entries[-1], asked, force=force):
+            break
+    freed = Freed(dry_run)
+    for entry in entries:
+        freed.add(_give_up(threads, entry, None, asked))
+    if not dry_run:
+        threads.forget(thread)
+    return freed
 
 
 def drop(
@@ -72,16 +112,21 @@ def drop(
         states: line and id of each; those that are not there are passed over.
         by: who decided it, `kind:name`; no agent.
         reason: why, in words.
-        actor: who writes; None: whoever the ledger is opened for.
+        actor: who writes; None: who writes for the threads.
         dry_run: change nothing, say what would go.
-        progress: called after each run, and each batch of contents.
+        progress: called after each batch of contents.
 
     Raises:
-        NotForAgents, StoreUnavailable: as `delete` does.
-        PositionConflict: the thread moves too fast; nothing is half done, ask again.
+        NotForAgents, StoreBusy, StoreUnavailable: as `delete` does.
         UndecodableRecord, IntegrityError: a state that stays cannot be read; nothing was given up.
     """
-    raise NotImplementedError
+    wanted = {(line_name(line), id) for line, id in states}
+    asked = _Asked(by, reason, threads.actor if actor is None else actor, dry_run, progress)
+
+    def choose(found: Sequence[Located]) -> Iterator[Located]:
+        return (one for one in found if (one.state.line, one.state.id) in wanted)
+
+    return _drop(threads, thread, choose, asked)
 
 
 def prune(
@@ -96,7 +141,7 @@ def prune(
     dry_run: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Freed:
-    """Give up the older states of each line of a thread.
+    """Give up the older states of each line of a thread. What is saved meanwhile stays.
 
     Args:
         threads: the runs of threads.
@@ -104,12 +149,131 @@ def prune(
         keep: how many of each line stay, the newest.
         by: who decided it, `kind:name`; no agent.
         reason: why, in words.
-        actor: who writes; None: whoever the ledger is opened for.
+        actor: who writes; None: who writes for the threads.
         needed: says which others have to stay with those that stay.
         dry_run: change nothing, say what would go.
-        progress: called after each run, and each batch of contents.
+        progress: called after each batch of contents.
 
     Raises:
         What `drop` raises, and InvalidInput: fewer than one are to stay.
     """
-    raise NotImplementedError
+    if keep < 1:
+        raise invalid("keep", "at least one state of each line stays: delete the thread instead")
+    asked = _Asked(by, reason, threads.actor if actor is None else actor, dry_run, progress)
+
+    def choose(found: Sequence[Located]) -> Iterator[Located]:
+        counted: Counter[str | None] = Counter()
+        stays: dict[tuple[str, int], Located] = {}
+        for one in found:
+            counted[one.state.line] += 1
+            if counted[one.state.line] <= keep:
+                stays[_place(one)] = one
+        if needed is not None:
+            stays.update((_place(one), one) for one in needed(found, list(stays.values())))
+        return (one for one in found if _place(one) not in stays)
+
+    return _drop(threads, thread, choose, asked)
+
+
+def _place(found: Located) -> tuple[str, int]:
+    return found.state.run, found.state.position
+
+
+def _drop(
+    threads: Threads, thread: str, choose: Callable[[Sequence[Located]], Iterable[Located]], asked: _Asked
+) -> Freed:
+    _check(threads, asked)
+    freed = Freed(asked.dry_run)
+    current = threads.current(thread)
+    entries = [] if current is None else list(threads.past(current))
+    found = list(ThreadStates(threads, RAW).all(thread))
+    chosen: dict[str, list[Located]] = {}
+    for one in choose(found):
+        chosen.setdefault(one.state.run, []).append(one)
+    for entry in reversed(entries):
+        freed.add(_give_up(threads, entry, chosen.get(entry.run.id, []), asked))
+    return freed
+
+
+def _give_up(threads: Threads, entry: Entry, chosen: Sequence[Located] | None, asked: _Asked) -> Freed:
+    return give_up(
+        threads.ledger,
+        entry.run.id,
+        None if chosen is None else [SavedName(id=one.state.id, line=one.state.line) for one in chosen],
+        upto=min((one.seen for one in chosen), default=None) if chosen else None,
+        by=asked.by,
+        reason=asked.reason,
+        resting=PACKS,
+        actor=asked.actor,
+        dry_run=asked.dry_run,
+        progress=asked.progress,
+    )
+
+
+def _check(threads: Threads, asked: _Asked) -> None:
+    """Have who may not learn it before anything is written; a dry run may be asked for by any who reads."""
+    check_may_free(threads.ledger, by=asked.by, actor=asked.actor, dry_run=asked.dry_run)
+
+
+def _left(threads: Threads, thread: str) -> list[Entry]:
+    """List the runs of a thread, the oldest first, without those before one that was deleted whole.
+
+    A deletion takes them in this order, so that nothing is left of those before either.
+    """
+    found: list[Entry] = []
+    for entry in threads.generations(thread):
+        found.append(entry)
+        if _was_deleted(threads, entry.run):
+            break
+    return found[::-1]
+
+
+def _was_deleted(threads: Threads, run: Run) -> bool:
+    contract = run.contract
+    if contract.closed is None or not drops_of(edge_of(threads.ledger), contract).everything:
+        return False
+    return next(run.states.all(), None) is None
+
+
+def _check_settled(contract: Contract, thread: str) -> None:
+    if contract.closed is not None and contract.closed.successor is not None:
+        return  # its successor answers for them
+    unsettled = [effect.key for effect in contract.effects if not never_begun(effect)]
+    if unsettled:
+        raise StillOpen(
+            f"thread {thread!r:.100} cannot be deleted: {len(unsettled)} effects of run {contract.run!r} are "
+            "unsettled, and whoever uses its name next would know nothing of them: settle or reconcile them",
+            rule="still_open",
+            position=contract.position,
+            evidence={"run": contract.run, "unsettled": unsettled},
+        )
+
+
+def _close(threads: Threads, entry: Entry, asked: _Asked, *, force: bool) -> bool:
+    """Close the newest run of a thread where it is open; False: somebody else did, look again."""
+    run = threads.ledger.run(entry.run.id, actor=asked.actor)
+    contract = run.contract
+    if contract.closed is not None:
+        # Somebody may have opened the next one before this was seen.
+        return entry.run.contract.closed is not None and threads.generation(entry.thread) == entry.generation
+    if not force:
+        _check_settled(contract, entry.thread)
+    command = CloseRun(by=asked.by, outcome=Ending.ABANDONED, reason=asked.reason)
+    try:
+        return not run.do(command, expected=contract.position).repeated
+    except (PositionConflict, Superseded):
+        return False
+
+
+class _Packs:
+    """States that are packs."""
+
+    def needed(self, state: SavedState, content: bytes, fetch: Fetch) -> Collection[bytes]:
+        return refers_to(state.digest, content, fetch)
+
+    def read(self, state: SavedState, content: bytes, fetch: Fetch) -> object:
+        return unpack(state.digest, content, fetch, RAW, line=state.line)
+
+
+PACKS = _Packs()
+"""What states of threads rest on."""

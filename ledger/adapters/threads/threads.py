@@ -102,9 +102,24 @@ class Threads:
                 return
             entry = before
 
+    def generation(self, thread: str) -> int:
+        """Count the runs of a thread."""
+        return self._newest(thread)
+
+    def generations(self, thread: str) -> Iterator[Entry]:
+        """Yield all runs of a thread, the newest first, whether their states are read or not."""
+        for generation in range(self._newest(thread), 0, -1):
+            entry = self._join(thread, generation)
+            if entry is not None:
+                yield entry
+
     def resumed(self, entry: Entry, run: Run) -> Entry:
         """Go on with the handle that the gate gave."""
         return self._keep(Entry(entry.thread, entry.generation, run, entry.memo, entry.mutex))
+
+    def last_seen(self, thread: str) -> Entry | None:
+        """Return the run that was the newest of a thread when it was last looked for; nothing is read."""
+        return self._known(thread)
 
     def forget(self, thread: str) -> None:
         """Let go of what is known of a thread."""
@@ -164,7 +179,10 @@ def _begins_anew(contract: Contract) -> bool:
 def _was_given_up(run: Run) -> bool:
     """Tell whether the states of a run were given up and nothing was saved since."""
     saved = run.contract.saved
-    return saved is not None and saved.dropped is not None and not saved.lines
+    if saved is None or saved.dropped is None or saved.lines:
+        return False
+    # Where the newest of each line were given up by name, older ones may be left.
+    return next(run.states.all(), None) is None
 
 
 def _as_id(thread: str) -> str:

@@ -109,6 +109,8 @@ def _serve(
     *,
     create: bool,
 ) -> None:
+    import contextlib
+    import sys
     from threading import Event
 
     import anyio
@@ -119,7 +121,10 @@ def _serve(
     from ledger.adapters.cli.tool_modules import declared_in
     from ledger.adapters.mcp.desk import Desk
 
-    declared, told = declared_in(tools), runtime_of(runtime)
+    told = runtime_of(runtime)
+    # A client reads every line of standard output as one of the protocol's.
+    with contextlib.redirect_stdout(sys.stderr):
+        declared = declared_in(tools)
 
     async def serve(opened: Ledger) -> None:
         actor = asks_as(opened, settings, session)

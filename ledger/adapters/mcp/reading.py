@@ -158,10 +158,11 @@ async def runs(desk: Desk, asked: RunsArguments) -> Answer:
     """List runs."""
     page, unread = await in_thread(partial(list_runs, desk.ledger, **asked.model_dump()))
     listed = [run.model_dump(mode="json", exclude_none=True) for run in page.runs]
+    taken, left_out = some(listed, asked.limit)
     document = {
-        "runs": listed,
+        "runs": taken,
         "unread": [{"run": one.run, "code": one.error.code} for one in unread],
-        "next": page.next,
+        "next": taken[-1]["run"] if left_out else page.next,
     }
     return in_json(document)
 

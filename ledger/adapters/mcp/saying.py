@@ -7,19 +7,21 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ledger.adapters.mcp.cutting import shortened
 from ledger.adapters.mcp.desk import Desk
 from ledger.adapters.mcp.offered import Offer
 from ledger.adapters.mcp.schemas import CALL_ID, Schema, object_of, read_command
 from ledger.aio.handles import AsyncRun
 from ledger.application.refusals import refusal_error
 from ledger.application.resuming import Resumption
+from ledger.application.shared import run_id
 from ledger.canonical import invalid
 from ledger.commands import Command, ForkRun, OpenChild, OpenRun, ResumeRun, forbidden_to_agents
 from ledger.errors import PositionConflict, RunNotFound
 from ledger.gate import KINDS
 from ledger.record import Record
 from ledger.run.decision import Refusal
-from ledger.values import check_id, write_time
+from ledger.values import write_time
 
 LOOKED_BACK = 1000
 """How many of the newest events of a run are searched for a call that was made before."""
@@ -165,9 +167,11 @@ async def _resume(desk: Desk, run: str, *, dry_run: bool) -> Answer:
             for one in found.reasons
         ],
         "message": found.message,
-        "prompt": found.prompt,
+        "prompt": None
+        if found.prompt is None
+        else shortened(found.prompt, "The tool contract has all of it."),
     }
-    return Answer(document, _verdict_words(run, found, dry_run=dry_run))
+    return Answer(document, shortened(_verdict_words(run, found, dry_run=dry_run), "See the contract."))
 
 
 def _verdict_words(run: str, found: Resumption[AsyncRun], *, dry_run: bool) -> str:
@@ -258,10 +262,7 @@ def _digest(command: Command) -> str:
 def _run(given: Any) -> str:
     if given is None:
         raise invalid("run", "it is missing: name the run")
-    try:
-        return check_id(given)
-    except ValueError as error:
-        raise invalid("run", str(error)) from None
+    return run_id(given)
 
 
 def _call_id(given: Any) -> str | None:

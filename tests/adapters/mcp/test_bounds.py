@@ -73,9 +73,11 @@ async def test_logs_and_runs_are_read_page_by_page(ledger: Ledger) -> None:
         run.assume(f"a-{number}", LONG if number == 3 else "So it is")
     for number in range(5):
         ledger.open_run(f"s-{number}", "Go")
+        ledger.open_run(f"long-{number}", LONG)
     async with served(ledger) as one:
         assert await _pages(one, "log", "events", "position", {"run": "r", "limit": 3}) == [3, 3, 1]
         assert await _pages(one, "runs", "runs", "run", {"prefix": "s-", "limit": 2}) == [2, 2, 1]
+        assert await _pages(one, "runs", "runs", "run", {"prefix": "long-"}) == [2, 2, 1]
 
 
 async def _pages(one: Served, tool: str, of: str, by: str, arguments: dict[str, Any]) -> list[int]:

@@ -89,6 +89,9 @@ async def test_what_is_missing_unknown_or_malformed_is_told_by_its_path(ledger: 
             assert (error["code"], error["data"]["path"]) == ("invalid_input", "tenant"), each.name
             assert not error["retryable"]
         for tool, field, value in (
+            ("contract", "run", "$ledger"),
+            ("run_open", "run", "$source:policy:refunds"),
+            ("run_suspend", "run", ["r"]),
             ("contract", "limit", 0),
             ("contract", "at", "yesterday"),
             ("log", "after", -1),

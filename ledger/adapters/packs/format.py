@@ -32,6 +32,11 @@ FANOUT = 32
 """Elements of a group."""
 PIECES = 1 << 24
 """Pieces of a pack are fewer."""
+LARGEST = 1 << 30
+"""Bytes of the values of a state, written out: more is neither written nor read, as a few bytes that refer to
+one large piece many times may stand for more than any memory holds."""
+DEEPEST = 5
+"""Levels of groups: they hold more elements than there may be pieces."""
 DIGEST = 32
 
 
@@ -108,9 +113,11 @@ def read_pack(content: bytes) -> Opened:
     head, start = _read_head(content, len(MAGIC))
     try:
         digests, start = _digests(content, start, head["d"])
-        ends = list(accumulate(head["s"], initial=start))
-        names = head["n"]
-        if ends[-1] != len(content) or not isinstance(names, dict):
+        sizes, names = head["s"], head["n"]
+        if not (isinstance(sizes, list) and isinstance(names, dict)) or set(map(type, sizes)) - {int}:
+            raise _undecodable("its head does not say what is in it")
+        ends = list(accumulate(sizes, initial=start))
+        if ends[-1] != len(content) or min(sizes, default=0) < 0:
             raise _undecodable("its pieces are not as long as it says")
         pieces = tuple(content[a:b] for a, b in pairwise(ends))
     except (KeyError, TypeError) as error:
@@ -129,6 +136,8 @@ def read_group(piece: bytes) -> Group:
     try:
         digests, start = _digests(piece, start, head["d"])
         for entry in head["e"]:
+            if type(entry) is not int:
+                raise _undecodable("an entry of a group is no number")
             if entry >= 0:
                 entries.append(entry)
             else:
@@ -173,7 +182,7 @@ def _read_head(content: bytes, start: int) -> tuple[dict[str, Any], int]:
     end = start + 4 + size
     try:
         head = json.loads(content[start + 4 : end].decode("utf-8", "surrogatepass"))
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise _undecodable(f"its head is not JSON: {error}") from None
     if not isinstance(head, dict) or end > len(content):
         raise _undecodable("its head is not one")
@@ -181,6 +190,8 @@ def _read_head(content: bytes, start: int) -> tuple[dict[str, Any], int]:
 
 
 def _digests(content: bytes, start: int, count: int) -> tuple[tuple[bytes, ...], int]:
+    if type(count) is not int or count < 0:
+        raise _undecodable("it does not say how many digests it lists")
     end = start + count * DIGEST
     if end > len(content):
         raise _undecodable("it ends before the digests that it lists")

@@ -6,7 +6,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ledger.adapters.packs.codec import Codec
-from ledger.adapters.packs.format import FANOUT, Entry, Opened, Ref, read_group, read_pack, ref_of
+from ledger.adapters.packs.format import (
+    DEEPEST,
+    FANOUT,
+    LARGEST,
+    Entry,
+    Opened,
+    Ref,
+    read_group,
+    read_pack,
+    ref_of,
+)
 from ledger.adapters.packs.memo import ListMemo, Memo
 from ledger.adapters.packs.writing import SMALL
 from ledger.errors import UndecodableRecord
@@ -59,16 +69,21 @@ def unpack(
     _descend(lists.values())
     packs.fetch(ref.pack for one in lists.values() for ref in one.refs())
     values: dict[str, Any] = {}
+    size = 0
     for name, made in wanted.items():
         if type(made) is list:
             one = lists[name]
             elements = one.read()
+            size += sum(map(len, elements))
+            _bounded(size)
             values[name] = codec.join(one.tag, list(map(codec.loads, elements)))
             if memo is not None:
                 memo.lists[line, name] = one.known(elements)
         else:
             ref = ref_of(made, digest, root.digests)
             piece = packs.piece(ref)
+            size += len(piece)
+            _bounded(size)
             values[name] = codec.loads(piece)
             if memo is not None and len(piece) > SMALL:
                 memo.note(piece, ref)
@@ -89,6 +104,11 @@ def refers_to(digest: bytes, content: bytes, fetch: Fetch) -> set[bytes]:
     for one in lists:
         needed.update(ref.pack for ref in (*one.refs(), *one.groups.values()) if ref.pack is not None)
     return needed
+
+
+def _bounded(size: int) -> None:
+    if size > LARGEST:
+        raise UndecodableRecord(f"a saved state comes to more than {LARGEST} bytes")
 
 
 def _descend(lists: Collection[_List]) -> None:
@@ -135,11 +155,13 @@ class _List:
     def __init__(self, packs: _Packs, made: list[Any], root: Opened, digest: bytes) -> None:
         try:
             self.tag, levels = made
+            if not isinstance(self.tag, str):
+                raise TypeError("its tag is no text")
             self._levels = [[ref_of(number, digest, root.digests) for number in level] for level in levels]
         except (TypeError, ValueError) as error:
             raise UndecodableRecord(f"a list of a saved state is not one: {error}") from None
-        if not self._levels:
-            raise UndecodableRecord("a list of a saved state has no levels")
+        if not 1 <= len(self._levels) <= 1 + DEEPEST:
+            raise UndecodableRecord(f"a list of a saved state has {len(self._levels)} levels")
         self._packs = packs
         self._entries: list[Entry] = list(self._levels[0])
         self._level = len(self._levels) - 1
@@ -150,6 +172,9 @@ class _List:
         if self._level == 0:
             return False
         self._packs.fetch(entry.pack for entry in self._entries if isinstance(entry, Ref))
+        # Each stands at one place in one list. One that stood at many could stand for more than there is.
+        if len(set(self._entries)) < len(self._entries):
+            raise UndecodableRecord("a group of a saved state stands at two places")
         below: list[Entry] = []
         for number, entry in enumerate(self._entries):
             assert isinstance(entry, Ref)

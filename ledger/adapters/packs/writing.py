@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ledger.adapters.packs.codec import Codec
-from ledger.adapters.packs.format import FANOUT, PIECES, Entry, Ref, References, write_group, write_pack
+from ledger.adapters.packs.format import (
+    FANOUT,
+    LARGEST,
+    PIECES,
+    Entry,
+    Ref,
+    References,
+    write_group,
+    write_pack,
+)
 from ledger.adapters.packs.memo import ListMemo, Memo
 from ledger.canonical import invalid
 from ledger.errors import InvalidInput
@@ -53,7 +62,7 @@ def pack(
         line: the line that the state is on.
 
     Raises:
-        InvalidInput: a value is no data; `path` says where.
+        InvalidInput: a value is no data, or all come to more than 1 GiB; `path` says where.
     """
     writer = _Writer(codec, memo or Memo())
     writer.add(head)
@@ -62,10 +71,14 @@ def pack(
     for name, value in values.items():
         split = codec.split(value)
         if split is None:
-            names[name] = writer.number(writer.place(codec.dumps(value, name)))
+            piece = codec.dumps(value, name)
+            writer.weigh(len(piece), name)
+            names[name] = writer.number(writer.place(piece))
             continue
         old = writer.memo.lists.get((line, name))
-        known = writer.place_list(*writer.written(split.elements, name, old), old)
+        elements, same = writer.written(split.elements, name, old)
+        writer.weigh(sum(map(len, elements)), name)
+        known = writer.place_list(elements, same, old)
         lists[name] = known
         names[name] = [split.tag, [list(map(writer.number, level)) for level in writer.levels(known)]]
     return Packed(
@@ -83,6 +96,13 @@ class _Writer:
         self.pieces: list[bytes] = []
         self.new: list[tuple[bytes, Ref]] = []
         self._here: dict[bytes, Ref] = {}
+        self._weight = 0
+
+    def weigh(self, size: int, path: str) -> None:
+        """Refuse what would not be read again."""
+        self._weight += size
+        if self._weight > LARGEST:
+            raise invalid(path, f"the state comes to more than {LARGEST} bytes")
 
     def add(self, piece: bytes) -> Ref:
         if len(self.pieces) + 1 >= PIECES:

@@ -28,7 +28,6 @@ from ledger.errors import InvalidInput, LedgerError, UndecodableRecord
 
 DEPTH = 200
 NAMED, TUPLE, PAIRS, BIG, TEXT, SET, FROZENSET = range(1, 8)
-_MARK = 0xC1
 _OPTIONS = (
     ormsgpack.OPT_PASSTHROUGH_BIG_INT
     | ormsgpack.OPT_PASSTHROUGH_DATACLASS
@@ -38,6 +37,7 @@ _OPTIONS = (
     | ormsgpack.OPT_PASSTHROUGH_TUPLE
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
+_PLAIN = frozenset({bool, bytes, dict, float, int, list, str, tuple, type(None)})
 _LISTS: dict[type, str] = {list: "list", tuple: "tuple"}
 _pack = ormsgpack.packb
 _Ext = ormsgpack.Ext
@@ -58,6 +58,8 @@ class GraphCodec:
 
     def __init__(self, types: KnownTypes) -> None:
         self.types = types
+        self._written = types.written
+        self._hook = self._default
 
     def dumps(self, value: Any, path: str) -> bytes:
         """Write a value; `path` says where it stands in the state.
@@ -65,13 +67,16 @@ class GraphCodec:
         Raises:
             InvalidInput: it is no data, or of a type that is not registered; `path` names the place in it.
         """
-        kind = self.types.of(type(value))
+        cls = type(value)
+        known = self._written.get(cls)
         try:
-            if kind is None:
-                return _pack(value, self._default, _OPTIONS)
-            name = kind.name.encode()
-            return bytes((_MARK, len(name))) + name + _pack(kind.take(value), self._default, _OPTIONS)
-        except Exception:
+            if known is None and cls not in _PLAIN and self.types.of(cls) is not None:
+                known = self._written[cls]
+            if known is None:
+                return _pack(value, self._hook, _OPTIONS)
+            mark, take = known
+            return mark + _pack(take(value), self._hook, _OPTIONS)
+        except Exception:  # noqa: BLE001 - whatever it is, the long way tells
             # The long way tells where it is, and writes what MessagePack has no form for.
             return self._slowly(value, path)
 
@@ -131,9 +136,8 @@ class GraphCodec:
         try:
             if kind is None:
                 return _pack(self._data(value, path, ()), None, _OPTIONS)
-            name = kind.name.encode()
             data = self._data(_taken(kind.take, value, path), path, (id(value),))
-            return bytes((_MARK, len(name))) + name + _pack(data, None, _OPTIONS)
+            return kind.mark + _pack(data, None, _OPTIONS)
         except RecursionError:
             raise invalid(path, "it is nested too deeply") from None
 
@@ -196,7 +200,7 @@ class GraphCodec:
         if code == TUPLE:
             return tuple(data)
         if code == PAIRS:
-            return {key: value for key, value in data}
+            return dict(data)
         if code == SET:
             return set(map(self._unpack, data))
         if code == FROZENSET:
@@ -207,8 +211,8 @@ class GraphCodec:
         kind = self.types.named(name)
         if kind is None:
             raise UnknownType(
-                f"a saved value is of the type {name!r:.200}, which is not registered here: give its class as "
-                "`LedgerSaver(…, types=[…])`, or with `saver.register(…)`",
+                f"a saved value is of the type {name!r:.200}, which is not registered here: give its class "
+                "as `LedgerSaver(…, types=[…])`, or with `saver.register(…)`",
                 name=name,
             )
         try:
@@ -265,8 +269,8 @@ def _within(path: str, key: str) -> str:
 
 def _refusal(cls: type) -> str:
     return (
-        f"{cls.__module__}.{cls.__qualname__} is not stored as it is: put data in its place, or give the class "
-        "as `LedgerSaver(…, types=[…])`"
+        f"{cls.__module__}.{cls.__qualname__} is not stored as it is: put data in its place, or give the "
+        "class as `LedgerSaver(…, types=[…])`"
     )
 
 

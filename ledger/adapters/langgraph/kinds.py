@@ -12,6 +12,9 @@ from pydantic import BaseModel
 
 from ledger.canonical import invalid
 
+MARK = 0xC1
+"""First byte of a value that is of a registered type itself."""
+
 _new = object.__new__
 _set = object.__setattr__
 _SLOTS = vars(BaseModel)
@@ -32,6 +35,12 @@ class Kind(NamedTuple):
     build: Callable[[Any], Any]
     """Turns what `take` gave into a value; it may raise anything."""
 
+    @property
+    def mark(self) -> bytes:
+        """What stands in front of the data of a value: a byte that MessagePack never uses, and the name."""
+        name = self.name.encode()
+        return bytes((MARK, len(name))) + name
+
 
 def kind_of(cls: type, name: str | None = None) -> Kind:
     """Derive how values of a class are stored: a pydantic model, a dataclass, a named tuple or an enum.
@@ -39,9 +48,7 @@ def kind_of(cls: type, name: str | None = None) -> Kind:
     Raises:
         InvalidInput: it is none of them.
     """
-    name = name_of(cls) if name is None else name
-    if not isinstance(name, str) or not name or len(name.encode("utf-8", "replace")) > 255:
-        raise invalid("types", f"a type is stored under a name of up to 255 bytes, not {name!r:.50}")
+    name = checked_name(cls, name)
     derived = _derived(cls)
     if derived is None:
         raise invalid(
@@ -53,9 +60,21 @@ def kind_of(cls: type, name: str | None = None) -> Kind:
     return Kind(name, cls, take, build)
 
 
-def is_derivable(cls: Any) -> bool:
+def is_derivable(cls: type) -> bool:
     """Tell whether it is known how values of a class become data."""
-    return isinstance(cls, type) and _derived(cls) is not None
+    return _derived(cls) is not None
+
+
+def checked_name(cls: type, name: str | None) -> str:
+    """Return the name under which values of a class are stored.
+
+    Raises:
+        InvalidInput: the one that is given is none.
+    """
+    name = name_of(cls) if name is None else name
+    if not isinstance(name, str) or not name or len(name.encode("utf-8", "replace")) > 255:
+        raise invalid("types", f"a type is stored under a name of up to 255 bytes, not {name!r:.50}")
+    return name
 
 
 def name_of(cls: type) -> str:
@@ -68,13 +87,15 @@ def message_kind(cls: type[BaseModel]) -> Kind:
 
     They are built without being validated where the fields are those that the class has.
     """
-    fields = frozenset(cls.model_fields)
+    in_order = tuple(cls.model_fields)
+    fields = frozenset(in_order)
     general_take, general_build = _model(cls)
     build_known = _builder(cls)
 
     def take(value: Any) -> Any:
         known = value.__dict__
-        if known.keys() == fields and not value.__pydantic_extra__ and not value.__pydantic_private__:
+        # Names in their order are compared quicker than sets, and a long history is written again and again.
+        if tuple(known) == in_order and not value.__pydantic_extra__ and not value.__pydantic_private__:
             return known
         return general_take(value)
 
@@ -154,7 +175,7 @@ def _dataclass(cls: type) -> Derived:
         written, given = data
         if written != shape:
             return cls(**{name: one for name, one in given.items() if name in init})
-        value = _new(cls)
+        value: Any = _new(cls)
         for name, one in given.items():
             _set(value, name, one)
         return value
@@ -173,7 +194,7 @@ def _named_tuple(cls: Any) -> Derived:
 
 
 def _enum(cls: type[Enum]) -> Derived:
-    """A member is stored by its name; a combination of flags, which has none, by its value."""
+    """Store a member by its name; a combination of flags, which has none, by its value."""
 
     def take(value: Any) -> Any:
         return value.name if value.name in cls.__members__ else [value.value]

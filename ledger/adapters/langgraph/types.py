@@ -34,8 +34,9 @@ from langgraph.types import (
     StateSnapshot,
     TimeoutPolicy,
 )
+from pydantic import BaseModel
 
-from ledger.adapters.langgraph.kinds import Kind, is_derivable, kind_of, message_kind, name_of
+from ledger.adapters.langgraph.kinds import Kind, checked_name, is_derivable, kind_of, message_kind, name_of
 from ledger.canonical import invalid
 
 Types = Iterable[type] | Mapping[str, type]
@@ -49,6 +50,10 @@ class KnownTypes:
         self._by_class: dict[type, Kind] = dict(_BUILTIN)
         self._by_name: dict[str, Kind] = {kind.name: kind for kind in _BUILTIN.values()}
         self._awaited: set[tuple[str, str]] = set()
+        self.written: dict[type, tuple[bytes, Callable[[Any], Any]]] = {
+            cls: (kind.mark, kind.take) for cls, kind in _BUILTIN.items()
+        }
+        """What is written of a value of a class: its mark, and its data."""
 
     def register(
         self,
@@ -76,7 +81,7 @@ class KnownTypes:
         if take is None or build is None:
             kind = kind_of(cls, name)
         else:
-            kind = Kind(name or name_of(cls), cls, take, build)
+            kind = Kind(checked_name(cls, name), cls, take, build)
         known = self._by_name.get(kind.name)
         if known is not None and (known.cls.__module__, known.cls.__qualname__) != (
             cls.__module__,
@@ -85,6 +90,7 @@ class KnownTypes:
             raise invalid("types", f"{kind.name!r} is the name of {known.cls!r} already")
         self._by_name[kind.name] = kind
         self._by_class[cls] = kind
+        self.written[cls] = kind.mark, kind.take
 
     def with_schema(self, names: Iterable[tuple[str, ...]]) -> KnownTypes:
         """Return a table that has the classes of a graph's schema too, or this one where it has them.
@@ -100,9 +106,10 @@ class KnownTypes:
         table._by_class = dict(self._by_class)
         table._by_name = dict(self._by_name)
         table._awaited = self._awaited | wanted
+        table.written = dict(self.written)
         for module, name in wanted:
             cls = getattr(sys.modules.get(module), name, None)
-            if is_derivable(cls):
+            if isinstance(cls, type) and is_derivable(cls):
                 table.register(cls)
         return table
 
@@ -149,7 +156,7 @@ def _item(value: Item) -> dict[str, Any]:
 
 
 def _plain() -> list[Kind]:
-    """What Python has. Sets are not here: the order of their elements is none of their own."""
+    """List what Python has. Sets are not here: the order of their elements is none of their own."""
     kinds = [
         Kind("datetime", datetime, _isoformat, _from_isoformat(datetime)),
         Kind("time", time, _isoformat, _from_isoformat(time)),
@@ -162,20 +169,26 @@ def _plain() -> list[Kind]:
         Kind("bytearray", bytearray, bytes, bytearray),
         Kind("complex", complex, lambda v: [v.real, v.imag], lambda d: complex(*d)),
         Kind("deque", deque, lambda v: [v.maxlen, list(v)], lambda d: deque(d[1], d[0])),
-        Kind("ordereddict", OrderedDict, lambda v: list(map(list, v.items())), lambda d: OrderedDict(d)),
+        Kind("ordereddict", OrderedDict, lambda v: list(map(list, v.items())), OrderedDict),
         Kind("pattern", re.Pattern, lambda v: [v.pattern, v.flags], lambda d: re.compile(*d)),
     ]
-    for cls in (IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network):
-        kinds.append(Kind(cls.__name__.lower(), cls, str, cls))
-    for path in (PurePosixPath, PureWindowsPath):
-        kinds.append(Kind(path.__name__.lower(), path, str, path))
+    as_text: list[type[Any]] = [
+        IPv4Address,
+        IPv4Interface,
+        IPv4Network,
+        IPv6Address,
+        IPv6Interface,
+        IPv6Network,
+    ]
+    as_text += [PurePosixPath, PureWindowsPath]
+    kinds += [Kind(cls.__name__.lower(), cls, str, cls) for cls in as_text]
     # A path of another system cannot be made here; it is read as one of this.
     here, elsewhere = (WindowsPath, PosixPath) if sys.platform == "win32" else (PosixPath, WindowsPath)
     return [Kind("path", elsewhere, str, Path), *kinds, Kind("path", here, str, Path)]
 
 
 def _of_libraries() -> list[Kind]:
-    messages = [
+    messages: list[type[BaseModel]] = [
         m.AIMessage,
         m.AIMessageChunk,
         m.ChatMessage,

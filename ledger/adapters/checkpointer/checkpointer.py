@@ -1,0 +1,280 @@
+"""The `Checkpointer`: save the state of a conversation at the boundaries of its loop, and load it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ledger import Actor, Ledger, Resumption, Run, Runtime
+from ledger.adapters.checkpointer.backend import Cache
+from ledger.adapters.checkpointer.boundaries import Boundary
+from ledger.adapters.checkpointer.codec import DataCodec
+from ledger.adapters.checkpointer.data import Format
+from ledger.adapters.checkpointer.engine import Engine
+from ledger.adapters.checkpointer.in_ledger import LedgerBackend
+from ledger.adapters.checkpointer.messages import Message
+from ledger.adapters.checkpointer.opening import Surroundings, open_backend
+from ledger.adapters.checkpointer.options import Options
+from ledger.adapters.checkpointer.seen import SEEN, Parent, Seen
+from ledger.adapters.checkpointer.values import Checkpoint, Loaded
+from ledger.canonical import invalid
+from ledger.stores.stamps import Clock
+
+DELETED = "the thread was deleted"
+
+
+class Checkpointer:
+    """Saves the states of conversations, each on the one before. Threads of a program may share it.
+
+    Use it as a context manager, or call `close`.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._seen = Seen()
+
+    @classmethod
+    def open(  # noqa: PLR0913 - each is an option
+        cls,
+        where: str | Path | Ledger,
+        *,
+        every: int = 100,
+        format: Format = "json",
+        messages: str | None = "messages",
+        window: int | None = None,
+        cache: str | Cache | None = None,
+        actor: Actor | None = None,
+        goal: Callable[[str], str] | None = None,
+        clock: Clock | None = None,
+        ids: Callable[[], str] | None = None,
+        busy_seconds: float = 10.0,
+    ) -> Self:
+        """Open the place where states are kept.
+
+        Args:
+            where: a ledger that is open, which stays open; the address of one (a file path for SQLite,
+                `postgresql://…`, `:memory:`); or `files:PATH`, a folder of files without a ledger.
+            every: each first of so many checkpoints of a thread is whole, and rests on no other; the others
+                hold what is new. None is ever left out.
+            format: `json`, or `msgpack`, which has bytes. Each value says which it is, so that a thread may
+                go on in another one.
+            messages: the field of a state that has its messages, each a dict with an `id` that stays the
+                same; None: there is none.
+            window: how many messages stay in the state, the newest; the others move to the archive.
+                None: all stay.
+            cache: the address of a Redis that may forget and die, `redis://host:6379/0`, or a cache.
+            actor: who writes; None: whoever the ledger is opened for. Nobody with files.
+            goal: says what the run of a thread is for, given the thread.
+            clock: returns the present moment in UTC. A ledger that is open has its own.
+            ids: returns an id that nobody else has. A ledger that is open has its own.
+            busy_seconds: how long to wait for others who write.
+
+        Raises:
+            InvalidInput: an option is none; `path` names it. Or what it needs is not installed.
+            StoreUnavailable: the place cannot be opened.
+        """
+        options = Options(every, format, messages, window)
+        codec = DataCodec(format)
+        around = Surroundings(actor, goal, clock, ids, busy_seconds)
+        return cls(Engine(open_backend(where, codec, cache, around), codec, options))
+
+    # --- saving -----------------------------------------------------------------------------------
+
+    def save(
+        self,
+        thread_id: str,
+        state: dict[str, Any],
+        *,
+        at: Boundary | None = None,
+        parent: str | Parent | None = SEEN,
+    ) -> str:
+        """Save the state of a conversation; it is durable when this returns the id of the checkpoint.
+
+        Args:
+            thread_id: the conversation.
+            state: plain data by name: what is loaded is equal, and of equal types, but for messages that
+                moved to the archive.
+            at: where in its loop the program stands; nowhere else is a state whole.
+            parent: the checkpoint that it goes on from; None: there is none. Where nothing is said it is the
+                one that this thread of the program, or this task, has loaded or saved last.
+
+        Raises:
+            StateMoved: the parent is not the newest checkpoint: load that, and decide again.
+            InvalidInput: part of the state is no data, or `at` no boundary; `path` names it.
+            MidStream: tokens stream in this thread.
+            CorruptCheckpoint: the parent cannot be read, and was not loaded with `fallback=True` here.
+            Superseded: the run of the thread was resumed elsewhere.
+            StoreUnavailable: whether it was saved is not known: load.
+        """
+        id = self._engine.save(thread_id, state, at, self._seen.parent(thread_id, parent))
+        self._seen.note(thread_id, id)
+        return id
+
+    def summarise(
+        self,
+        thread_id: str,
+        text: str,
+        *,
+        through: str,
+        at: Boundary | None = None,
+        parent: str | Parent | None = SEEN,
+    ) -> str:
+        """Let a summary stand for the messages up to one, which move to the archive; save that.
+
+        Raises:
+            InvalidInput: no message of the newest state has the id `through`, or an argument is malformed.
+            CheckpointNotFound: nothing was saved in this thread.
+            and what `save` raises.
+        """
+        seen = self._seen.parent(thread_id, parent)
+        id = self._engine.summarise(thread_id, text, through, at, seen)
+        self._seen.note(thread_id, id)
+        return id
+
+    @contextmanager
+    def streaming(self, thread_id: str) -> Iterator[None]:
+        """Say that tokens stream in a conversation as long as the block lasts: saving it is refused."""
+        self.begin_stream(thread_id)
+        try:
+            yield
+        finally:
+            self.end_stream(thread_id)
+
+    def begin_stream(self, thread_id: str) -> None:
+        """Say that tokens stream from now on; several streams of a conversation are counted."""
+        self._engine.streams.begin(thread_id)
+
+    def end_stream(self, thread_id: str) -> None:
+        """Say that a stream has ended.
+
+        Raises:
+            InvalidInput: none was begun.
+        """
+        self._engine.streams.end(thread_id)
+
+    # --- loading ----------------------------------------------------------------------------------
+
+    def load(self, thread_id: str, *, fallback: bool = False) -> Loaded | None:
+        """Load the newest state of a conversation; None where nothing was saved.
+
+        Args:
+            thread_id: the conversation.
+            fallback: where the newest cannot be read, load the newest before it that can: `fell_back_from`
+                then says so. What is saved next goes on from the damaged one, and rests on nothing before.
+
+        Raises:
+            CorruptCheckpoint: the newest cannot be read; it names both, and loads neither.
+            NewerFormat: a later release wrote it.
+        """
+        loaded = self._engine.load(thread_id, fallback=fallback)
+        self._seen.note(thread_id, newest_of(loaded))
+        return loaded
+
+    def load_checkpoint(self, thread_id: str, checkpoint_id: str) -> Loaded:
+        """Load a checkpoint by its id. What is saved on it is refused unless it is the newest.
+
+        Raises:
+            CheckpointNotFound: the thread has none of this id.
+            CorruptCheckpoint, NewerFormat: it cannot be read.
+        """
+        loaded = self._engine.load_checkpoint(thread_id, checkpoint_id)
+        self._seen.note(thread_id, checkpoint_id)
+        return loaded
+
+    def list_checkpoints(
+        self, thread_id: str, *, before: str | None = None, limit: int | None = None
+    ) -> list[Checkpoint]:
+        """List the checkpoints of a conversation, the newest first, without their states.
+
+        Args:
+            thread_id: the conversation.
+            before: only those that were saved before this one.
+            limit: so many at most.
+        """
+        return self._engine.checkpoints(thread_id, before=before, limit=limit)
+
+    def archive(self, thread_id: str, *, page: int = 100) -> Iterator[list[Message]]:
+        """Yield the messages that left the state, a page at a time: the newest page first, each in order.
+
+        Raises:
+            CorruptCheckpoint, NewerFormat: the newest checkpoint, or what it rests on, cannot be read.
+        """
+        return self._engine.archive(thread_id, page=page)
+
+    def delete(self, thread_id: str, *, by: str | None = None, reason: str = DELETED) -> bool:
+        """Delete the states of a conversation, and its archive; tell whether there were any.
+
+        In a ledger its run is closed, and what it did and may do stays on record.
+
+        Args:
+            thread_id: the conversation.
+            by: who decided it, `kind:name`, no agent; None: who writes.
+            reason: why, in words.
+
+        Raises:
+            NotForAgents: an agent would delete it.
+            StillOpen: effects of its run are unsettled.
+        """
+        deleted = self._engine.delete(thread_id, by=by, reason=reason)
+        self._seen.note(thread_id, None)
+        return deleted
+
+    # --- the run ----------------------------------------------------------------------------------
+
+    def run(self, thread_id: str) -> Run:
+        """Return the run that a conversation is, opened where there is none. It is joined, never resumed.
+
+        Raises:
+            InvalidInput: states are kept in files, which have no runs.
+        """
+        return ledger_backend(self._engine).threads.open(thread_id).run
+
+    def resume(
+        self, thread_id: str, *, runtime: Runtime | None = None, take_over: bool = False
+    ) -> Resumption[Run]:
+        """Ask the gate whether a conversation may go on, and save on its new incarnation where it may.
+
+        A state tells where a program stood, and not whether the goal still holds, who may do what, or what
+        was done and never heard of. The gate does; arguments and errors are those of `Ledger.resume`.
+
+        Raises:
+            RunNotFound: the conversation was never begun.
+            InvalidInput: states are kept in files, which have no runs.
+        """
+        return ledger_backend(self._engine).resume(thread_id, runtime=runtime, take_over=take_over)
+
+    def close(self) -> None:
+        """Release what was opened here; a ledger that was handed in stays open."""
+        self._engine.backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def newest_of(loaded: Loaded | None) -> str | None:
+    """Return the checkpoint that what is saved next goes on from."""
+    if loaded is None:
+        return None
+    return loaded.fell_back_from or loaded.checkpoint.id
+
+
+def ledger_backend(engine: Engine) -> LedgerBackend:
+    """Return the back end, where it is a ledger.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if not isinstance(engine.backend, LedgerBackend):
+        raise invalid("where", "files have no runs: save in a ledger")
+    return engine.backend

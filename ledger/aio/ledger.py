@@ -81,6 +81,10 @@ class AsyncLedger(AsyncLives, Registered):
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._ledger.close)
 
+    def leave(self) -> None:
+        """Let its threads end, and leave the ledger underneath to who opened it: for a face made beside it."""
+        self._hands.close()
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of tenant {self.tenant!r}>"
 

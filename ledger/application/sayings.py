@@ -66,6 +66,11 @@ class RunSayings(StateSayings[R]):
         """Who writes through this handle."""
         return self._context.actor
 
+    @property
+    def incarnation(self) -> int | None:
+        """The incarnation that this handle belongs to; None: it is of none, and never fenced."""
+        return self._context.incarnation
+
     @abstractmethod
     def _do(
         self, command: c.Command, context: Context, expected: int | None, again: StoreUnavailable | None

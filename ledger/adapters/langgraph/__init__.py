@@ -6,7 +6,7 @@ Needs the extra `langgraph`: `pip install "intent-ledger[langgraph]"`.
 """
 
 try:
-    import langgraph.checkpoint.base
+    import langgraph.checkpoint.base  # noqa: F401
     import ormsgpack  # noqa: F401
 except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
     raise ModuleNotFoundError(
@@ -15,6 +15,20 @@ except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
 
 from ledger.adapters.langgraph.codec import UnknownType
 from ledger.adapters.langgraph.deleting import StillNeeded
+from ledger.adapters.langgraph.prompting import acontract_text, contract_text
+from ledger.adapters.langgraph.resuming import Gate
+from ledger.adapters.langgraph.running import aledger_run, ledger_run
 from ledger.adapters.langgraph.saver import LedgerSaver
+from ledger.adapters.langgraph.tool_node import LedgerToolCalls
 
-__all__ = ["LedgerSaver", "StillNeeded", "UnknownType"]
+__all__ = [
+    "Gate",
+    "LedgerSaver",
+    "LedgerToolCalls",
+    "StillNeeded",
+    "UnknownType",
+    "acontract_text",
+    "aledger_run",
+    "contract_text",
+    "ledger_run",
+]

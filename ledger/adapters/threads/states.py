@@ -92,7 +92,7 @@ class ThreadStates:
                     line=named,
                     parent=parent,
                     branch=seen is None,
-                    seen=seen,
+                    seen=seen or None,
                     dropped=memo.dropped,
                     whole=packed.whole,
                 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ledger import Actor, Ledger, Run
+from ledger import Actor, Ledger, Run, Runtime
 from ledger.adapters.packs import Memo
 from ledger.adapters.threads.naming import run_name, thread_name
 from ledger.errors import RunExists, RunNotFound
@@ -36,9 +36,19 @@ class Entry:
 class Threads:
     """Finds and opens the runs of threads. Programs' threads may share it."""
 
-    def __init__(self, ledger: Ledger, *, actor: Actor | None = None, goal: Goal | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        actor: Actor | None = None,
+        goal: Goal | None = None,
+        labels: Mapping[str, str] | None = None,
+        runtime: Runtime | None = None,
+    ) -> None:
         self.ledger = ledger
         self.actor = actor
+        self._labels = labels
+        self._runtime = runtime
         self._goal = goal or (lambda thread: f"Whatever is asked in the conversation {thread!r:.200}")
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._mutex = threading.Lock()
@@ -81,6 +91,8 @@ class Threads:
                     run_name(thread, generation),
                     self._goal(thread),
                     actor=self.actor,
+                    labels=self._labels,
+                    runtime=self._runtime,
                     thread=_as_id(thread),
                 )
             except RunExists:

@@ -1,0 +1,170 @@
+"""Acts that wait for a person, as interrupts of the graph, which asks and through which they may answer.
+
+The ledger's record decides, whatever a graph is resumed with: what a person answered there counts, and what
+they answer through the graph is recorded there first. An answer belongs to the act that was asked about, by
+the id of the interrupt that asked, never by the order in which questions come.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.types import Interrupt, interrupt
+
+from ledger.adapters.langgraph.running import configurable
+from ledger.canonical import invalid
+from ledger.errors import ApprovalRequired
+from ledger.run.contract import Contract, by_id
+
+SCRATCHPAD = "__pregel_scratchpad"
+TASK = "__pregel_task_id"
+INTERRUPT = "__interrupt__"
+NAMESPACE = "checkpoint_ns"
+KIND = "approval"
+"""What the value of such an interrupt says of itself, as `type`."""
+
+
+class Answer(NamedTuple):
+    """What a person answered, as the graph was resumed with it."""
+
+    approval: str
+    approved: bool
+    by: str
+    reason: str | None
+
+
+class _Turn:
+    """Lets the calls of one task ask one after another."""
+
+    def __init__(self) -> None:
+        self.mutex = threading.Lock()
+
+
+_turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+_turns_mutex = threading.Lock()
+
+
+def turn(config: RunnableConfig) -> _Turn:
+    """Return what the calls of this task take in turn while they ask."""
+    task = str(configurable(config).get(TASK))
+    with _turns_mutex:
+        found = _turns.get(task)
+        if found is None:
+            found = _turns[task] = _Turn()
+        return found
+
+
+def question(waits: ApprovalRequired, run: str, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what is asked, as the value of an interrupt: data that a client can show to a person."""
+    demanded = waits.data.get("evidence", {}).get("demanded_by")
+    return {
+        "type": KIND,
+        "approval": waits.id,
+        "args": dict(args),
+        "demanded_by": demanded,
+        "key": waits.key,
+        "question": str(waits),
+        "run": run,
+        "tool": tool,
+    }
+
+
+def is_open(contract: Contract, id: str) -> bool:
+    """Tell whether an approval waits for its first answer."""
+    approval = by_id(contract.approvals, id)
+    return approval is not None and approval.answered is None
+
+
+def place(config: RunnableConfig) -> RunnableConfig | None:
+    """Say where the interrupts of this task are kept: beside the checkpoint that it works on."""
+    said = configurable(config)
+    namespace = str(said.get(NAMESPACE) or "").rpartition("|")[0]
+    checkpoint = (said.get("checkpoint_map") or {}).get(namespace)
+    if checkpoint is None:
+        return None
+    where = {"thread_id": said["thread_id"], NAMESPACE: namespace, "checkpoint_id": checkpoint}
+    return {"configurable": where}
+
+
+def heard(config: RunnableConfig, kept: CheckpointTuple | None) -> Answer | None:
+    """Return what this task was resumed with since it asked last; None: nothing, or it asked no person.
+
+    Args:
+        config: of the task.
+        kept: the checkpoint that it works on, with what was written beside it.
+
+    Raises:
+        InvalidInput: it is no answer to what was asked.
+    """
+    said = configurable(config)
+    pad, asked = said.get(SCRATCHPAD), _asked_last(said, kept)
+    if pad is None or asked is None:
+        return None
+    told = pad.get_null_resume(True)
+    if told is not None:
+        pad.resume.append(told)
+    if not pad.resume or asked.id != interrupt_id(str(said.get(NAMESPACE)), len(pad.resume) - 1):
+        return None
+    return answer_to(asked, pad.resume[-1])
+
+
+def _asked_last(said: Mapping[str, Any], kept: CheckpointTuple | None) -> Interrupt | None:
+    writes = () if kept is None else kept.pending_writes or ()
+    asked = [
+        one
+        for task, channel, value in writes
+        if (task, channel) == (said.get(TASK), INTERRUPT)
+        for one in value
+    ]
+    last = asked[-1] if asked else None
+    value = None if last is None else last.value
+    return last if isinstance(value, Mapping) and value.get("type") == KIND else None
+
+
+def ask(value: Mapping[str, Any]) -> None:
+    """Interrupt the graph with a question.
+
+    Raises:
+        GraphInterrupt: always.
+    """
+    while True:
+        # What it returns are answers that were heard before; once there are no more it interrupts.
+        interrupt(dict(value))
+
+
+def answer_to(asked: Interrupt, told: Any) -> Answer:
+    """Read what the graph was resumed with as the answer to an interrupt.
+
+    Raises:
+        InvalidInput: it is none, or names another approval.
+    """
+    wanted = asked.value["approval"]
+    if not isinstance(told, Mapping) or not isinstance(told.get("approve"), bool):
+        raise invalid(
+            "resume",
+            f'an approval is answered with {{"approve": True or False, "by": "human:…"}}, not {told!r:.80}',
+        )
+    unknown = sorted(set(told) - {"approve", "approval", "by", "reason"})
+    if unknown:
+        raise invalid(
+            f"resume.{unknown[0]}", "an answer has approve, by, reason and approval, and nothing else"
+        )
+    named = told.get("approval", wanted)
+    if named != wanted:
+        raise invalid("resume.approval", f"the interrupt {asked.id} asked about {wanted}, not {named!r:.150}")
+    by, reason = told.get("by"), told.get("reason")
+    if not isinstance(by, str) or not by.startswith("human:"):
+        raise invalid("resume.by", f'name the person who decided, as "human:kim", not {by!r:.80}')
+    if reason is not None and not isinstance(reason, str):
+        raise invalid("resume.reason", f"give a text, not {reason!r:.80}")
+    return Answer(wanted, told["approve"], by, reason)
+
+
+def interrupt_id(namespace: str, answered: int) -> str:
+    """Return the id of the interrupt that a task raises after so many answers, as LangGraph makes it."""
+    return Interrupt.from_ns(None, f"{namespace}|{answered}" if answered else namespace).id

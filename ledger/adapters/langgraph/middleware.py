@@ -1,0 +1,100 @@
+"""Middleware for LangChain's agents: the contract before the history, and tool calls through the gateway.
+
+    acts = LedgerMiddleware(saver, {"pay": {"recovery": "queryable", "probe": find_payment}})
+    agent = create_agent(model, tools=[pay], middleware=[acts], checkpointer=saver)
+
+Needs the extra `langchain`: `pip install "intent-ledger[langchain]"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
+
+try:
+    from langchain.agents.middleware import AgentMiddleware
+    from langchain.agents.middleware.types import ModelRequest, ModelResponse
+except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
+    raise ModuleNotFoundError(
+        f'{error.name} is not installed: pip install "intent-ledger[langchain]"', name=error.name
+    ) from error
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from ledger import Actor
+from ledger.adapters.langgraph.declared import Declarations
+from ledger.adapters.langgraph.prompting import acontract_text, before_history, contract_text
+from ledger.adapters.langgraph.results import Outcome
+from ledger.adapters.langgraph.running import Saver
+from ledger.adapters.langgraph.tool_node import ANSWERS, LedgerToolCalls, Repeats
+
+
+class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Gives an agent its contract, and makes each of its tool calls an act that is done once.
+
+    Put it last: what stands behind it calls the tools themselves, and what stands before it sees refusals as
+    the answers of tools. The contract is read anew for each call of the model, and never becomes a message of
+    the state.
+    """
+
+    def __init__(
+        self,
+        saver: Saver,
+        tools: Declarations = (),
+        *,
+        contract: bool = True,
+        repeats: Repeats | None = None,
+        refusals: Literal["tell", "raise"] = "tell",
+        answers_as: Actor = ANSWERS,
+    ) -> None:
+        """Declare the tools of an agent; beside `contract` as `LedgerToolCalls` takes it.
+
+        Args:
+            saver: the `LedgerSaver` that the agent is made with.
+            tools: what is declared of each tool, by its name.
+            contract: put the contract before the history.
+            repeats: says why a call is done although the same act was done before.
+            refusals: `raise` stops the graph at refusals too.
+            answers_as: who writes what people answer through the graph.
+
+        Raises:
+            InvalidInput: declarations contradict each other; `path` says which.
+        """
+        super().__init__()
+        self.tools = ()
+        self.calls = LedgerToolCalls(saver, tools, repeats=repeats, refusals=refusals, answers_as=answers_as)
+        """What the calls go through; for a `ToolNode` of the same graph."""
+        self._contract = contract
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Put the contract before the history."""
+        if not self._contract:
+            return handler(request)
+        return handler(_told(request, contract_text()))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """Put the contract before the history."""
+        if not self._contract:
+            return await handler(request)
+        return await handler(_told(request, await acontract_text()))
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Outcome]
+    ) -> Outcome:
+        """Perform a call of a tool."""
+        return self.calls.wrap_tool_call(request, handler)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Outcome]]
+    ) -> Outcome:
+        """Perform a call of a tool."""
+        return await self.calls.awrap_tool_call(request, handler)
+
+
+def _told(request: ModelRequest[Any], contract: str) -> ModelRequest[Any]:
+    return request.override(system_message=before_history(request.system_message, contract))

@@ -1,0 +1,83 @@
+"""What a tool of a graph returned, as it is recorded: JSON that says what the model was told, and back."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.tools import ToolException
+
+from ledger.canonical import canonical_text
+from ledger.errors import InvalidInput
+
+Outcome = Any
+"""A `ToolMessage`, a `Command`, or a list of both."""
+PACKED = "packed"
+"""Under this name stands, in base64, what is more than a message: commands, several messages."""
+
+
+class Codec(Protocol):
+    """Writes and reads what is no JSON."""
+
+    def dumps(self, value: Any, path: str) -> bytes:
+        """Write a value."""
+
+    def loads(self, content: bytes) -> Any:
+        """Read a value."""
+
+
+def recorded(outcome: Outcome, codec: Codec) -> dict[str, Any]:
+    """Return what is recorded of an outcome.
+
+    Raises:
+        ToolException: the tool itself handled an error; what it said of it is its text.
+        InvalidInput: it holds what is no data, or of a type that is not registered.
+    """
+    if not isinstance(outcome, ToolMessage):
+        return {PACKED: base64.b64encode(codec.dumps(outcome, "result")).decode()}
+    if outcome.status == "error":
+        raise ToolException(outcome.text)
+    kept: dict[str, Any] = {"content": outcome.content}
+    if outcome.artifact is not None:
+        if not _is_json(outcome.artifact):
+            return {PACKED: base64.b64encode(codec.dumps(outcome, "result")).decode()}
+        kept["artifact"] = outcome.artifact
+    return kept
+
+
+def returned(kept: Any, call: ToolCall, codec: Codec) -> Outcome:
+    """Return what a tool returned, from the record, as the answer to a call.
+
+    Raises:
+        UndecodableRecord: it is nothing that was recorded here.
+    """
+    if isinstance(kept, Mapping) and isinstance(kept.get(PACKED), str):
+        outcome = codec.loads(base64.b64decode(kept[PACKED]))
+        if isinstance(outcome, ToolMessage):
+            return outcome.model_copy(update={"tool_call_id": call["id"]})
+        return outcome
+    if isinstance(kept, Mapping) and "content" in kept:
+        return message(call, kept["content"], artifact=kept.get("artifact"))
+    # It was settled by a person, or recorded by a program without a graph.
+    return message(call, "done" if kept is None else kept if isinstance(kept, str) else canonical_text(kept))
+
+
+def message(call: ToolCall, content: Any, *, failed: bool = False, artifact: Any = None) -> ToolMessage:
+    """Build the answer to a call."""
+    return ToolMessage(
+        content=content,
+        name=call["name"],
+        tool_call_id=call["id"] or "",
+        artifact=artifact,
+        status="error" if failed else "success",
+    )
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        canonical_text(value)
+    except (InvalidInput, RecursionError):
+        return False
+    return True

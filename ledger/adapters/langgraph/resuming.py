@@ -1,0 +1,227 @@
+"""The gate before a graph goes on: asked where a thread is entered, and before its graph does anything.
+
+Why so: docs/decisions/0069-the-gate-is-asked-where-a-thread-is-entered.md
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ledger import Actor, Ledger, Resumption, Run, Runtime
+from ledger.adapters.langgraph.configs import configurable, is_root_loop
+from ledger.adapters.langgraph.running import ENTERED, Entered
+from ledger.adapters.threads import Entry, Threads, run_name
+from ledger.canonical import invalid
+from ledger.errors import RunIsClosed, RunIsHeld
+from ledger.gate import IDLE_SECONDS, LIVE_SECONDS
+from ledger.run.contract import Contract
+
+KEPT = 1024
+"""Threads of which it is known that this saver works on them."""
+STRICT = "__pregel_strict_resume"
+"""Makes LangGraph refuse answers to interrupts that nobody waits for; else it passes over them."""
+UNFINISHED = frozenset(("__interrupt__", "__error__"))
+"""What a node leaves that did not end: it asked somebody, or failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """How the gate is asked when a thread is entered again; see `Ledger.resume`."""
+
+    runtime: Runtime | None = None
+    """The fingerprint of the graph: versions that the gate compares, e.g. `Runtime(prompt="refunds-7")`."""
+    idle_seconds: int | None = IDLE_SECONDS
+    """How long a thread may lie still until somebody has to confirm its goal; None: for ever."""
+    live_seconds: int = LIVE_SECONDS
+    """How long after its last sign of life a thread is left alone that another actor or session works on."""
+    asks_outside: bool = True
+    """First ask the probes of tools about acts of which nobody knows, and send again what is deduped."""
+
+
+GateChoice = Gate | Literal["off"] | None
+"""None: as `Gate()` has it."""
+
+
+def opening_of(gate: GateChoice) -> dict[str, Any]:
+    """Return what the runs of threads are opened with, so that it shows how the gate is asked about them."""
+    if gate == "off":
+        return {"labels": {"gate": "off"}}
+    return {"runtime": gate.runtime if isinstance(gate, Gate) else None}
+
+
+class Gatekeeper:
+    """Enters threads for the loops of graphs. Programs' threads may share it."""
+
+    def __init__(self, ledger: Ledger, threads: Threads, gate: GateChoice = None) -> None:
+        if gate is not None and gate != "off" and not isinstance(gate, Gate):
+            raise invalid("gate", f'give a Gate, or "off", not {gate!r:.50}')
+        self._ledger = ledger
+        self._threads = threads
+        self._gate = Gate() if gate is None else gate
+        self._mine: OrderedDict[str, Run] = OrderedDict()
+        self._mutex = threading.Lock()
+
+    @staticmethod
+    def is_entering(config: Any) -> bool:
+        """Tell whether a graph that begins to run reads where its thread stands; it enters it once."""
+        return is_root_loop(config) and not isinstance(configurable(config).get(ENTERED), Entered)
+
+    def enter(self, config: Any) -> Entered:
+        """Enter a thread for the loop whose config this is, and leave there what it goes on with.
+
+        Raises:
+            RunIsHeld: the gate does not let the thread go on; `verdict` and `reasons` say why, and what
+                clears each.
+            RunIsClosed: a person had it succeeded by a run that is none of this thread.
+        """
+        said = config["configurable"]
+        thread = str(said["thread_id"])
+        entered = self._enter(thread)
+        said[ENTERED], said[STRICT] = entered, True
+        return entered
+
+    def wrote(self, thread: str, channels: Iterable[str]) -> None:
+        """Note what a node of a thread left: one that asks somebody, or failed, has not ended."""
+        if not UNFINISHED.isdisjoint(channels):
+            with self._mutex:
+                self._mine.pop(thread, None)
+
+    def restart(self, thread: str, *, reason: str, by: str, goal: str | None = None, actor: Actor) -> Run:
+        """Have a thread succeeded by its next run, where its graph begins anew; see `Ledger.restart`.
+
+        It is for people and services: what the run may still do and owes goes over, its states do not.
+
+        Args:
+            thread: the thread.
+            reason: why it cannot go on as it is.
+            by: who decided it.
+            goal: another goal; None: the same.
+            actor: who writes; no agent.
+
+        Raises:
+            NotFound: the thread was never begun.
+            RunIsClosed: its run has ended.
+            NotForAgents: an agent asks.
+        """
+        entry = self._threads.current(thread)
+        if entry is None:
+            return self._ledger.run(run_name(thread, 1))
+        self._ledger.restart(
+            entry.run.id,
+            as_=run_name(thread, entry.generation + 1),
+            reason=reason,
+            by=by,
+            goal=goal,
+            actor=actor,
+        )
+        successor = self._threads.current(thread)
+        assert successor is not None
+        return successor.run
+
+    # --- entering ---------------------------------------------------------------------------------
+
+    def _enter(self, thread: str) -> Entered:
+        entry = self._threads.current(thread)
+        if entry is None:
+            return self._begun(self._threads.open(thread))
+        contract = entry.run.contract
+        if contract.closed is not None:
+            _check_successor(entry, contract)
+            return self._begun(self._threads.open(thread))
+        if self._gate == "off" or _is_untouched(contract):
+            return self._begun(self._present(entry, contract))
+        if self._goes_on_here(entry, contract):
+            return Entered(thread, entry.run)
+        return self._resumed(entry)
+
+    def _goes_on_here(self, entry: Entry, contract: Contract) -> bool:
+        """Tell whether it is the next turn of what this saver did last, and nothing stands in the way."""
+        with self._mutex:
+            mine = self._mine.get(entry.thread)
+        if mine is None or mine is not entry.run or mine.incarnation != contract.incarnation:
+            return False
+        return bool(self._ask(entry, dry_run=True))
+
+    def _resumed(self, entry: Entry) -> Entered:
+        gate = self._gate
+        assert isinstance(gate, Gate)
+        if gate.asks_outside and entry.run.contract.effects:
+            for _ in self._ledger.reconcile(entry.run.id, actor=self._threads.actor):
+                pass  # each answer is recorded as it comes
+        decision = self._ask(entry)
+        if decision.run is None:
+            raise held(entry, decision)
+        return self._begun(self._threads.resumed(entry, decision.run), decision.message)
+
+    def _ask(self, entry: Entry, *, dry_run: bool = False) -> Resumption[Run]:
+        gate = self._gate
+        assert isinstance(gate, Gate)
+        return self._ledger.resume(
+            entry.run.id,
+            actor=self._threads.actor,
+            runtime=gate.runtime,
+            idle_seconds=gate.idle_seconds,
+            live_seconds=gate.live_seconds,
+            dry_run=dry_run,
+        )
+
+    def _present(self, entry: Entry, contract: Contract) -> Entry:
+        """Return a run with a handle on its present incarnation."""
+        if entry.run.incarnation == contract.incarnation:
+            return entry
+        return self._threads.resumed(entry, self._ledger.run(entry.run.id, actor=self._threads.actor))
+
+    def _begun(self, entry: Entry, message: str | None = None) -> Entered:
+        with self._mutex:
+            self._mine[entry.thread] = entry.run
+            self._mine.move_to_end(entry.thread)
+            while len(self._mine) > KEPT:
+                self._mine.popitem(last=False)
+        return Entered(entry.thread, entry.run, message)
+
+
+def held(entry: Entry, decision: Resumption[Run]) -> RunIsHeld:
+    """Build the error that tells why a thread does not go on, and what clears each reason."""
+    verdict = decision.verdict.value
+    reasons = [one.model_dump(mode="json", exclude_none=True) for one in decision.reasons]
+    told = "; ".join(f"{one.kind}: {one.what} (cleared by {one.cleared_by})" for one in decision.reasons)
+    way = ": it begins anew with saver.restart(thread_id, reason=…, by=…)" if verdict == "restart" else ""
+    return RunIsHeld(
+        f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}",
+        rule="run_is_held",
+        position=decision.position,
+        evidence={"reasons": reasons, "run": entry.run.id, "thread": entry.thread, "verdict": verdict},
+        verdict=verdict,
+        reasons=reasons,
+    )
+
+
+def _is_untouched(contract: Contract) -> bool:
+    """Tell whether no graph has worked on a run: who prepared it may have said to it what they like."""
+    return (
+        contract.saved is None
+        and not contract.effects
+        and contract.tally.effects_done == 0
+        and contract.incarnation == 1
+        and contract.stopped is None
+        and contract.fork_of is None
+    )
+
+
+def _check_successor(entry: Entry, contract: Contract) -> None:
+    closed = contract.closed
+    assert closed is not None
+    successor = closed.successor
+    if successor is not None and successor != run_name(entry.thread, entry.generation + 1):
+        raise RunIsClosed(
+            f"{entry.run.id!r} is succeeded by {successor!r}, which is no run of thread {entry.thread!r}: a "
+            "thread that is to begin anew is restarted with saver.restart(…), or as "
+            f"{run_name(entry.thread, entry.generation + 1)!r}",
+            rule="run_is_closed",
+            position=closed.position,
+            evidence={"run": entry.run.id, "successor": successor},
+        )

@@ -1,0 +1,179 @@
+"""The run of a thread, inside of its graph: for nodes, tools, subgraphs, and whatever else has a config."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol, cast
+
+import anyio.to_thread
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.config import get_config
+
+from ledger import AsyncLedger, AsyncRun, Ledger, Run
+from ledger.adapters.langgraph.results import Codec
+from ledger.canonical import invalid
+from ledger.errors import InvalidInput, Superseded
+
+CHECKPOINTER = "__pregel_checkpointer"
+ENTERED = "__ledger_entered"
+"""Where the config of an invocation holds what its loop entered with. LangGraph keeps what begins with two
+underscores out of metadata."""
+
+
+@dataclass(slots=True)
+class Entered:
+    """What the loop of a graph goes on with: the thread's run, in the incarnation that it entered."""
+
+    thread: str
+    run: Run
+    message: str | None = None
+    """What the gate told of the time before, where it let the run go on."""
+    awaited: dict[Any, AsyncRun] = field(default_factory=dict)
+    """The same incarnation for event loops."""
+
+
+class Faces:
+    """The faces of one ledger for event loops: one for each loop, until that is closed."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._faces: dict[asyncio.AbstractEventLoop, AsyncLedger] = {}
+        self._mutex = threading.Lock()
+
+    def here(self) -> AsyncLedger:
+        """Return the face of the loop that is running."""
+        loop = asyncio.get_running_loop()
+        with self._mutex:
+            for other in [known for known in self._faces if known.is_closed()]:
+                self._faces.pop(other).leave()
+            face = self._faces.get(loop)
+            if face is None:
+                face = self._faces[loop] = AsyncLedger(self._ledger)
+            return face
+
+    def close(self) -> None:
+        """Let their threads end."""
+        with self._mutex:
+            for face in self._faces.values():
+                face.leave()
+            self._faces.clear()
+
+
+class Saver(Protocol):
+    """What is asked of `LedgerSaver` by those that it does not know."""
+
+    ledger: Ledger
+    faces: Faces
+
+    @property
+    def codec(self) -> Codec:
+        """What writes and reads the values of its graphs."""
+
+    def thread_run(self, config: RunnableConfig) -> Run:
+        """Return the present run of a thread, and open it where there is none."""
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Load a checkpoint."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Load a checkpoint."""
+
+
+def ledger_run(config: RunnableConfig | None = None) -> Run:
+    """Return the run of the thread that a graph is working on, in the incarnation that the graph entered.
+
+    It is for code inside of a graph: nodes, tools and subgraphs of any depth. What is said through it is
+    `Superseded` once another process, or a person, has let the thread go on elsewhere.
+
+    Args:
+        config: as the node or tool was given it; None: that of the code that is running.
+
+    Raises:
+        InvalidInput: this is no node of a graph, or its graph is compiled without a `LedgerSaver`.
+    """
+    config = given(config)
+    entered = entered_with(config)
+    return saver_of(config).thread_run(config) if entered is None else entered.run
+
+
+async def aledger_run(config: RunnableConfig | None = None) -> AsyncRun:
+    """Return the run of the thread that a graph is working on, for an event loop; as `ledger_run`.
+
+    Raises:
+        InvalidInput: this is no node of a graph, or its graph is compiled without a `LedgerSaver`.
+        Superseded: the thread was let go on elsewhere since the graph entered it.
+    """
+    config = given(config)
+    saver, entered = saver_of(config), entered_with(config)
+    if entered is None:
+        run = await anyio.to_thread.run_sync(partial(saver.thread_run, config))
+        return await saver.faces.here().run(run.id, actor=run.actor)
+    loop = asyncio.get_running_loop()
+    known = entered.awaited.get(loop)
+    if known is None:
+        run = entered.run
+        known = await saver.faces.here().run(run.id, actor=run.actor)
+        if known.incarnation != run.incarnation:
+            raise Superseded(
+                f"{run.id!r} goes on elsewhere, as incarnation {known.incarnation}; this graph entered "
+                f"{run.incarnation}",
+                rule="superseded",
+                position=None,
+                evidence={"run": run.id, "incarnation": known.incarnation},
+            )
+        entered.awaited[loop] = known
+    return known
+
+
+def entered_with(config: RunnableConfig) -> Entered | None:
+    """Return what the loop of this config's graph entered with; None where that is not known."""
+    known = configurable(config).get(ENTERED)
+    if isinstance(known, Entered) and known.thread == str(configurable(config).get("thread_id")):
+        return known
+    return None
+
+
+def saver_of(config: RunnableConfig) -> Saver:
+    """Return the `LedgerSaver` of the graph that is running.
+
+    Raises:
+        InvalidInput: this is no node of a graph, or its graph is compiled without one.
+    """
+    saver = configurable(config).get(CHECKPOINTER)
+    if saver is None:
+        raise _outside("no graph that keeps its state is running here")
+    if not hasattr(saver, "thread_run"):
+        raise _outside(f"the graph keeps its state with a {type(saver).__name__}, which knows no run")
+    return cast(Saver, saver)
+
+
+def configurable(config: RunnableConfig) -> Mapping[str, Any]:
+    """Return what a config says of this invocation."""
+    return config.get("configurable") or {}
+
+
+def given(config: RunnableConfig | None) -> RunnableConfig:
+    """Return a config, or that of the code that is running.
+
+    Raises:
+        InvalidInput: no graph is running here.
+    """
+    if config is not None:
+        return config
+    try:
+        return get_config()
+    except RuntimeError:
+        raise _outside("no graph is running here") from None
+
+
+def _outside(what: str) -> InvalidInput:
+    return invalid(
+        "config",
+        f"{what}: compile the graph with checkpointer=LedgerSaver(…), and ask inside of a node or tool, with "
+        "the config that it is given",
+    )

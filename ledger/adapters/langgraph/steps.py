@@ -1,0 +1,85 @@
+"""What names a tool call as an act: where in the graph it is made, and which message asks for it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from langchain_core.messages import AIMessage, ToolCall
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from ledger.adapters.langgraph.running import configurable
+from ledger.run.history import EffectHistory
+from ledger.values import MAX_ID_LENGTH, check_id
+
+CUT = MAX_ID_LENGTH - 66
+
+
+class Requested(NamedTuple):
+    """How a call is named beside its tool and arguments."""
+
+    step: str
+    """`node/message`; nodes of subgraphs are set apart by `|`."""
+    place: int
+    """Which of the calls of its message that are alike it is, from 1."""
+    alike: int
+    """How many are alike."""
+
+    @property
+    def occurrence(self) -> str | None:
+        """What tells apart calls of one message that are alike: the first has none."""
+        return None if self.place == 1 else str(self.place)
+
+    @property
+    def reason(self) -> str:
+        """Why the first is done although one of the others was done before it."""
+        return f"one message asks for it {self.alike} times"
+
+    def is_sibling(self, first: EffectHistory) -> bool:
+        """Tell whether what was done before is another of the calls that are alike: they run at once."""
+        return self.place == 1 < self.alike and first.step == self.step and first.occurrence is not None
+
+
+def requested(request: ToolCallRequest, args: Mapping[str, Any]) -> Requested:
+    """Find out what names a call."""
+    config, call = request.runtime.config, request.tool_call
+    asking = next((one for one in _messages(request.state) if _asks(one, call)), None)
+    step = node_path(str(configurable(config).get("checkpoint_ns") or ""))
+    if asking is None:
+        return Requested(_id(f"{step}/{call['id']}"), 1, 1)
+    alike = [one for one in asking.tool_calls if (one["name"], one["args"]) == (call["name"], call["args"])]
+    place = next((at for at, one in enumerate(alike, 1) if one["id"] == call["id"]), 1)
+    return Requested(_id(f"{step}/{asking.id or call['id']}"), place, len(alike))
+
+
+def node_path(namespace: str) -> str:
+    """Return the path of a node: the nodes that its graph lies in, without the ids of their tasks."""
+    return "|".join(part.partition(":")[0] for part in namespace.split("|"))
+
+
+def _asks(one: AIMessage, call: ToolCall) -> bool:
+    return any(made["id"] == call["id"] and made["name"] == call["name"] for made in one.tool_calls)
+
+
+def _messages(state: Any) -> Iterator[AIMessage]:
+    """Yield what the model said, the newest first, wherever in the state it stands."""
+    if isinstance(state, Mapping):
+        parts = list(state.values())
+    elif isinstance(state, list):
+        parts = [state]
+    else:
+        parts = list(getattr(state, "__dict__", {}).values())
+    for part in parts:
+        if isinstance(part, list):
+            yield from (one for one in reversed(part) if isinstance(one, AIMessage))
+
+
+def _id(text: str) -> str:
+    """Return a text as an id: as it is, or cut and told apart by a digest."""
+    try:
+        return check_id(text)
+    except ValueError:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        kept = "".join(one for one in text if one.isprintable())[:CUT]
+        return f"{kept}~{digest}"

@@ -1,0 +1,348 @@
+"""Tool calls of a graph as acts of its run: each goes through the gateway, and is done once.
+
+    calls = LedgerToolCalls(saver, {"pay": {"recovery": "queryable", "probe": find_payment}})
+    node = calls.node([pay, look_up])
+
+An act is named by the node's path, the message that asks for it, the tool and its arguments. So a node that
+runs again finds what it did; a model that is asked again, and asks for the same in another message, is told
+that it was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt.tool_node import ToolCallRequest, ToolNode
+
+from ledger import Actor, AsyncRun, Recovery, Run, Tool
+from ledger.adapters.langgraph import interrupts
+from ledger.adapters.langgraph.declared import Declarations, GraphTools, arguments, calling
+from ledger.adapters.langgraph.refusals import TOLD, told
+from ledger.adapters.langgraph.results import Codec, Outcome, message, recorded, returned
+from ledger.adapters.langgraph.running import Saver, aledger_run, ledger_run, saver_of
+from ledger.adapters.langgraph.steps import Requested, requested
+from ledger.canonical import invalid
+from ledger.errors import ApprovalRequired, EffectError, LedgerError, PossibleRepeat
+from ledger.run.contract import Contract
+from ledger.run.history import EffectHistory
+
+ANSWERS = Actor("service:langgraph")
+"""Who writes what people answer through a graph, which is none of those who ask."""
+
+Repeats = Callable[[ToolCallRequest], str | None]
+"""Says why a call is to be done although the same was done before; None: it is not."""
+
+
+class Perform(NamedTuple):
+    """Ask for: the act is performed; its record is the answer."""
+
+    options: dict[str, Any]
+
+
+class Load(NamedTuple):
+    """Ask for: the checkpoint that the task works on."""
+
+    place: RunnableConfig
+
+
+class See(NamedTuple):
+    """Ask for: the contract of the run."""
+
+
+class Answered(NamedTuple):
+    """Ask for: a person's answer is recorded."""
+
+    answer: interrupts.Answer
+
+
+class Find(NamedTuple):
+    """Ask for: what is known of an effect."""
+
+    key: str
+
+
+Step = Perform | Load | See | Answered | Find
+Steps = Generator[Step, Any, Outcome]
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of a tool, on its way."""
+
+    request: ToolCallRequest
+    tool: Tool
+    args: dict[str, Any]
+    asked: Requested
+    repeat: str | None
+    bubbled: GraphBubbleUp | None = field(default=None)
+    """What the tool interrupted the graph with."""
+
+    @property
+    def config(self) -> RunnableConfig:
+        """The config of the task."""
+        config: RunnableConfig = self.request.runtime.config
+        return config
+
+    @property
+    def codec(self) -> Codec:
+        """What writes what is more than a message: it knows the types of the graph."""
+        return saver_of(self.config).codec
+
+    def options(self) -> dict[str, Any]:
+        """Return how the act is named. What only looks is the same look wherever it is asked for."""
+        options: dict[str, Any] = {"step": self.asked.step}
+        if self.tool.recovery is not Recovery.READ_ONLY:
+            options["occurrence"] = self.asked.occurrence
+            if self.repeat is not None:
+                options |= {"repeat": True, "reason": self.repeat}
+        return options
+
+
+class LedgerToolCalls:
+    """Sends the tool calls of a graph through the gateway: what `ToolNode` takes as its wrappers.
+
+    Refusals are told to the model as the answer to its call, which may do something else then; what needs
+    somebody else stops the graph: `OutcomeUnknown`, `EffectInFlight`, `LeaseLost`, `Superseded`, `RunIsHeld`.
+    What waits for a person interrupts it.
+    """
+
+    def __init__(
+        self,
+        saver: Saver,
+        tools: Declarations = (),
+        *,
+        repeats: Repeats | None = None,
+        refusals: Literal["tell", "raise"] = "tell",
+        answers_as: Actor = ANSWERS,
+    ) -> None:
+        """Declare the tools of a graph.
+
+        Args:
+            saver: the `LedgerSaver` that the graph is compiled with.
+            tools: what is declared of each, by its name: a `Tool`, its recovery, or what `ledger.tool` takes.
+                What the ledger has registered need not be declared again. Of the rest nothing is known: each
+                such act is done at most once.
+            repeats: says why a call is done although the same act was done before; it must not go by what a
+                model says.
+            refusals: `raise` stops the graph at refusals too.
+            answers_as: who writes what people answer through the graph.
+
+        Raises:
+            InvalidInput: declarations contradict each other; `path` says which.
+        """
+        if refusals not in ("tell", "raise"):
+            raise invalid("refusals", f"one of tell and raise, not {refusals!r:.50}")
+        self._saver = saver
+        self._tools = GraphTools(saver.ledger, tools)
+        self._repeats = repeats
+        self._tells = refusals == "tell"
+        self._answers_as = answers_as
+
+    def node(self, tools: Iterable[BaseTool | Callable[..., Any]], **options: Any) -> ToolNode:
+        """Return a `ToolNode` whose calls go through the gateway; `options` are its own.
+
+        Raises:
+            InvalidInput: `handle_tool_errors` is given: what a tool raises says whether it happened.
+        """
+        if "handle_tool_errors" in options:
+            raise invalid("handle_tool_errors", "what a tool raises is recorded, and then told or raised")
+        return ToolNode(
+            list(tools),
+            wrap_tool_call=self.wrap_tool_call,
+            awrap_tool_call=self.awrap_tool_call,
+            handle_tool_errors=False,
+            **options,
+        )
+
+    # --- the two drivers --------------------------------------------------------------------------
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Outcome]
+    ) -> Outcome:
+        """Perform a call in the caller's thread."""
+        call = self._call(request)
+        if isinstance(call, ToolMessage):
+            return call
+        if call is None:
+            return handler(request)
+
+        def body(args: dict[str, Any]) -> Any:
+            with _watching(call):
+                return recorded(handler(_with(request, args)), call.codec)
+
+        run = ledger_run(call.config)
+        token = calling.set(body)
+        try:
+            return _driven(self._steps(call, run.id), partial(self._do, run, call))
+        finally:
+            calling.reset(token)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Outcome]]
+    ) -> Outcome:
+        """Perform a call in an event loop."""
+        call = self._call(request)
+        if isinstance(call, ToolMessage):
+            return call
+        if call is None:
+            return await handler(request)
+
+        async def body(args: dict[str, Any]) -> Any:
+            with _watching(call):
+                return recorded(await handler(_with(request, args)), call.codec)
+
+        run = await aledger_run(call.config)
+        token = calling.set(body)
+        try:
+            return await _awaited(self._steps(call, run.id), partial(self._ado, run, call))
+        finally:
+            calling.reset(token)
+
+    def _do(self, run: Run, call: Call, step: Step) -> Any:
+        saver = self._saver
+        if isinstance(step, Perform):
+            return run.perform(call.tool, call.args, **step.options)
+        if isinstance(step, Load):
+            return saver.get_tuple(step.place)
+        if isinstance(step, See):
+            return run.contract
+        if isinstance(step, Find):
+            return saver.ledger.effect(step.key)
+        said = saver.ledger.approve if step.answer.approved else saver.ledger.deny
+        return said(
+            step.answer.approval, by=step.answer.by, reason=step.answer.reason, actor=self._answers_as
+        )
+
+    async def _ado(self, run: AsyncRun, call: Call, step: Step) -> Any:
+        face = self._saver.faces.here()
+        if isinstance(step, Perform):
+            return await run.perform(call.tool, call.args, **step.options)
+        if isinstance(step, Load):
+            return await self._saver.aget_tuple(step.place)
+        if isinstance(step, See):
+            return await run.contract
+        if isinstance(step, Find):
+            return await face.effect(step.key)
+        said = face.approve if step.answer.approved else face.deny
+        return await said(
+            step.answer.approval, by=step.answer.by, reason=step.answer.reason, actor=self._answers_as
+        )
+
+    # --- the protocol -----------------------------------------------------------------------------
+
+    def _call(self, request: ToolCallRequest) -> Call | ToolMessage | None:
+        """Take a call apart; a message where its arguments are none, None where the tool is not known."""
+        tool = request.tool
+        if tool is None:
+            return None
+        call = request.tool_call
+        try:
+            args = arguments(tool, call["args"])
+        except ValueError as error:
+            return message(call, f"Not called, its arguments do not fit: {error}", failed=True)
+        repeat = None if self._repeats is None else self._repeats(request)
+        return Call(request, self._tools.of(tool), args, requested(request, args), repeat)
+
+    def _steps(self, call: Call, run: str) -> Steps:
+        """Perform a call, ask who has to be asked, and tell what it came to."""
+        options, listened = call.options(), False
+        while True:
+            try:
+                kept = yield Perform(options)
+                return returned(kept, call.request.tool_call, call.codec)
+            except ApprovalRequired as waits:
+                asked = interrupts.question(waits, run, call.tool.name, call.args)
+                if not listened:
+                    listened = True
+                    if (yield from self._heard(call.config)):
+                        continue
+                interrupts.ask(asked)
+            except PossibleRepeat as error:
+                first = yield Find(error.evidence["key"])
+                if "repeat" not in options and call.asked.is_sibling(first):
+                    options = options | {"repeat": True, "reason": call.asked.reason}
+                    continue
+                return self._refused(call, error, first)
+            except LedgerError as error:
+                if (
+                    call.bubbled is not None
+                    and isinstance(error, EffectError)
+                    and error.code == "effect_failed"
+                ):
+                    raise call.bubbled from error
+                return self._refused(call, error)
+
+    def _heard(self, config: RunnableConfig) -> Generator[Step, Any, bool]:
+        """Record what a person answered through the graph; tell whether there was anything."""
+        place = interrupts.place(config)
+        if place is None:
+            return False
+        kept: CheckpointTuple | None = yield Load(place)
+        with interrupts.turn(config).mutex:
+            answer = interrupts.heard(config, kept)
+        if answer is None:
+            return False
+        contract: Contract = yield See()
+        if interrupts.is_open(contract, answer.approval):
+            yield Answered(answer)
+        return True
+
+    def _refused(self, call: Call, error: LedgerError, first: EffectHistory | None = None) -> ToolMessage:
+        said = told(error, first) if self._tells and isinstance(error, TOLD) else None
+        if said is None:
+            raise error
+        return message(call.request.tool_call, said, failed=True)
+
+
+class _watching:
+    """Note what a tool interrupts the graph with, for `with`."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def __enter__(self) -> None:
+        self._call.bubbled = None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, GraphBubbleUp):
+            self._call.bubbled = error
+
+
+def _with(request: ToolCallRequest, args: Mapping[str, Any]) -> ToolCallRequest:
+    return request.override(tool_call={**request.tool_call, "args": dict(args)})
+
+
+def _driven(steps: Steps, do: Callable[[Step], Any]) -> Outcome:
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = do(step)
+            except Exception as error:  # noqa: BLE001  it belongs to the protocol
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        return end.value
+
+
+async def _awaited(steps: Steps, do: Callable[[Step], Awaitable[Any]]) -> Outcome:
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = await do(step)
+            except Exception as error:  # noqa: BLE001  it belongs to the protocol
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        return end.value

@@ -1,6 +1,6 @@
 """The awaited methods of a saver: the same, in worker threads.
 
-Appends of many threads still join one commit, and what was begun is ended even if who waits for it is cancelled.
+Appends of many threads still join one commit, and what was begun is ended although who waits is cancelled.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""What the configurations that LangGraph passes say: which thread, which line, and how a checkpoint was found."""
+"""What the configurations that LangGraph passes say: which thread, which line, and what was loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from langchain_core.runnables import RunnableConfig
 
 from ledger.adapters.threads.naming import thread_name
 from ledger.canonical import invalid
@@ -29,7 +31,7 @@ class Place(NamedTuple):
         """Name of the saved state that keeps it."""
         return None if self.id is None else state_name(self.id)
 
-    def config(self, id: str, *, seen: int | None = None) -> dict[str, Any]:
+    def config(self, id: str, *, seen: int | None = None) -> RunnableConfig:
         """Return the configuration of a checkpoint here; `seen` where it was loaded as the latest."""
         given: dict[str, Any] = {"thread_id": self.thread, "checkpoint_ns": self.ns, "checkpoint_id": id}
         if seen is not None:
@@ -102,9 +104,9 @@ def is_loop(config: Mapping[str, Any]) -> bool:
 
 
 def is_root_loop(config: Mapping[str, Any]) -> bool:
-    """Tell whether it is a graph at the start of a run that asks for the checkpoint it goes on from."""
+    """Tell whether a graph that begins to run asks for the checkpoint it goes on from."""
     given = configurable(config)
-    return _RUNTIME in given and _TASK not in given and not given.get("checkpoint_ns")
+    return _RUNTIME in given and given.get(_TASK) is None and not given.get("checkpoint_ns")
 
 
 def _text(given: Any, name: str) -> str:

@@ -1,80 +1,97 @@
-"""Which checkpoints others are read with, so that pruning and deleting leave them where they are."""
+"""Deleting and pruning checkpoints, without what others are read with."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ledger.adapters.langgraph.codec import GraphCodec
-from ledger.adapters.langgraph.heads import Head, is_head, read_head
-from ledger.adapters.threads import Located, ThreadStates
+from ledger.adapters.langgraph.checkpoints import COUNTERS, Checkpoints
+from ledger.adapters.langgraph.history import threads_of
+from ledger.adapters.threads import Located
 from ledger.errors import Refused
-
-_COUNTERS = "counters_since_delta_snapshot"
 
 
 class StillNeeded(Refused):
     """Checkpoints that are to be deleted are what others are read with; nothing was deleted.
 
-    `evidence` names the `thread`, and one that stays (`checkpoint`) with one that it needs (`needed`). Delete the
-    newer ones too, or the whole thread.
+    `evidence` names the `thread`, and one that stays (`checkpoint`) with one that it needs (`needed`). Delete
+    the newer ones too, or the whole thread.
     """
 
     code = "still_needed"
 
 
-class Needs:
-    """Tells which checkpoints of a thread the others need."""
+def made_by(checkpoints: Checkpoints, run_ids: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    """Find the checkpoints that runs of graphs made: by thread, each as line and name.
 
-    def __init__(self, states: ThreadStates, codec: GraphCodec) -> None:
-        self._states = states
-        self._codec = codec
+    Raises:
+        StillNeeded: others are read with them.
+    """
+    found = ((thread, _made_in(checkpoints, thread, run_ids)) for thread in threads_of(checkpoints))
+    return {thread: names for thread, names in found if names}
 
-    def head(self, one: Located) -> Head | None:
-        """Read a checkpoint without its values; None: it is none of LangGraph's."""
-        head = self._states.read(one, names=()).head
-        return read_head(self._codec, head) if is_head(head) else None
 
-    def needed(self, states: Sequence[Located], kept: Collection[Located]) -> Iterator[Located]:
-        """Yield the ancestors that are walked through when kept checkpoints are read.
+def needed(
+    checkpoints: Checkpoints, states: Sequence[Located], kept: Iterable[Located]
+) -> Iterator[tuple[Located, Located]]:
+    """Yield each of the kept checkpoints with the ancestors that it is read with, each of these once.
 
-        A delta channel has a value only in some checkpoints; in the others it is put together from what was
-        written after their ancestors, back to the nearest that has a value.
+    A delta channel has a value only in some checkpoints; in the others it is made of what was written after
+    their ancestors, back to the nearest that has a value.
 
-        Args:
-            states: all of a thread.
-            kept: those of them that stay.
-        """
-        for _, above in self.needs(states, kept):
-            yield above
+    Args:
+        checkpoints: reads them.
+        states: all of a thread.
+        kept: those of them that stay.
+    """
+    by_name = {(one.state.line, one.state.id): one for one in reversed(states)}
+    done: dict[tuple[str | None, str], set[str]] = {}
+    for one in kept:
+        wanted, child = _without_value(checkpoints, one), one
+        while wanted and child.state.parent is not None:
+            name = child.state.line, child.state.parent
+            above = by_name.get(name)
+            known = done.setdefault(name, set())
+            if above is None or wanted <= known:
+                break
+            if not known:
+                yield one, above
+            known |= wanted
+            wanted = wanted - _valued(checkpoints, above, wanted)
+            child = above
 
-    def needs(self, states: Sequence[Located], kept: Iterable[Located]) -> Iterator[tuple[Located, Located]]:
-        """Yield each of the kept checkpoints with those that it is read with, each of these once."""
-        by_name = {(one.state.line, one.state.id): one for one in reversed(states)}
-        done: dict[tuple[str | None, str], set[str]] = {}
-        for one in kept:
-            wanted, child = self._deltas(one), one
-            while wanted and child.state.parent is not None:
-                name = child.state.line, child.state.parent
-                above = by_name.get(name)
-                if above is None:
-                    break
-                known = done.setdefault(name, set())
-                if wanted <= known:
-                    break
-                if not known:
-                    yield one, above
-                known |= wanted
-                wanted = wanted - self._valued(above, wanted)
-                child = above
 
-    def _deltas(self, one: Located) -> set[str]:
-        """Return the delta channels of which a checkpoint has no value."""
-        head = self.head(one)
-        if head is None:
-            return set()
-        counted = head.metadata.get(_COUNTERS)
-        deltas = set(counted or ()) & set(head.checkpoint.get("channel_versions", ()))
-        return deltas - self._valued(one, deltas) if deltas else deltas
+def _made_in(checkpoints: Checkpoints, thread: str, run_ids: Collection[str]) -> list[tuple[str, str]]:
+    states = list(checkpoints.states.all(thread))
+    made: dict[tuple[str, int], tuple[str, str]] = {}
+    for one in states:
+        head = checkpoints.head(one)
+        if head is not None and head.metadata.get("run_id") in run_ids:
+            made[_place(one)] = head.place.ns, one.state.id
+    kept = [one for one in states if _place(one) not in made] if made else []
+    for stays, above in needed(checkpoints, states, kept):
+        if _place(above) in made:
+            raise StillNeeded(
+                f"checkpoint {above.state.id!r} of thread {thread!r:.100} cannot be deleted: delta channels "
+                f"of {stays.state.id!r}, which stays, are made of what was written after it",
+                rule="still_needed",
+                position=above.state.position,
+                evidence={"thread": thread, "checkpoint": stays.state.id, "needed": above.state.id},
+            )
+    return list(made.values())
 
-    def _valued(self, one: Located, channels: set[str]) -> set[str]:
-        return set(self._states.read(one, names=channels).values)
+
+def _place(one: Located) -> tuple[str, int]:
+    return one.state.run, one.state.position
+
+
+def _without_value(checkpoints: Checkpoints, one: Located) -> set[str]:
+    """Return the delta channels of which a checkpoint has no value."""
+    head = checkpoints.head(one)
+    if head is None:
+        return set()
+    deltas = set(head.metadata.get(COUNTERS) or ()) & set(head.checkpoint.get("channel_versions", ()))
+    return deltas - _valued(checkpoints, one, deltas) if deltas else deltas
+
+
+def _valued(checkpoints: Checkpoints, one: Located, channels: set[str]) -> set[str]:
+    return set(checkpoints.states.read(one, names=channels).values)

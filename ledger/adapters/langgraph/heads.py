@@ -32,14 +32,15 @@ class Write(NamedTuple):
 
     task: str
     path: str
-    index: int
+    at: int
+    """Its place among those of its task; below 0: it is a mark, of which a task has one of each sort."""
     channel: str
     value: bytes
 
     @property
     def order(self) -> tuple[str, str, int]:
         """Return where it comes among the writes to one checkpoint."""
-        return writes_sort_key(self.path, self.task, self.index)
+        return writes_sort_key(self.path, self.task, self.at)
 
 
 def write_head(codec: GraphCodec, head: Head) -> bytes:
@@ -78,7 +79,7 @@ def read_head(codec: GraphCodec, content: bytes) -> Head:
         version = checkpoint.get("v", 1)
         if type(version) is not int or version > LATEST_VERSION:
             raise UndecodableRecord(
-                f"checkpoint {data['id']!r} has the format {version!r:.20}, and the LangGraph that is installed knows "
+                f"checkpoint {data['id']!r} has the format {version!r:.20}, the installed LangGraph knows "
                 f"those up to {LATEST_VERSION}: install the one that wrote it, or a later one"
             )
         place = Place(data["thread"], data["ns"], data["id"])
@@ -95,9 +96,9 @@ def write_part(codec: GraphCodec, writes: Sequence[tuple[str, Any]], task: str, 
     """
     written = []
     for index, (channel, value) in enumerate(writes):
-        if channel == ERROR and isinstance(value, BaseException):
-            value = repr(value)
-        written.append([WRITES_IDX_MAP.get(channel, index), channel, codec.dumps(value, channel)])
+        # An error is kept as what it says: what raised it may be of any class.
+        kept = repr(value) if channel == ERROR and isinstance(value, BaseException) else value
+        written.append([WRITES_IDX_MAP.get(channel, index), channel, codec.dumps(kept, channel)])
     data = {"task": task, "path": task_path, "writes": written}
     return MAGIC + bytes((VERSION,)) + codec.dumps(data, "writes")
 

@@ -1,8 +1,7 @@
-"""LangGraph's checkpoints as saved states of runs: what a graph needs to go on is kept beside what it did."""
+"""LangGraph's checkpoints in a ledger: what a graph goes on with is kept beside what it did."""
 
 from __future__ import annotations
 
-import builtins
 import copy
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -20,42 +19,29 @@ from langgraph.checkpoint.base import (
 
 from ledger import Actor, Ledger, Run, open_ledger
 from ledger.adapters.langgraph.asynchronous import AwaitedSaver
+from ledger.adapters.langgraph.checkpoints import Checkpoints
 from ledger.adapters.langgraph.codec import GraphCodec
 from ledger.adapters.langgraph.configs import (
     SEEN,
     Place,
     configurable,
     is_loop,
-    is_root_loop,
     place_of,
     seen_in,
-    state_name,
     thread_of,
 )
-from ledger.adapters.langgraph.deleting import Needs, StillNeeded
-from ledger.adapters.langgraph.heads import (
-    Head,
-    Write,
-    pending,
-    read_head,
-    read_parts,
-    write_head,
-    write_part,
-)
-from ledger.adapters.langgraph.history import History
+from ledger.adapters.langgraph.deleting import made_by, needed
+from ledger.adapters.langgraph.heads import Head, read_head, write_head
+from ledger.adapters.langgraph.history import Asked, deltas, listed
+from ledger.adapters.langgraph.resuming import GateChoice, Gatekeeper, opening_of
+from ledger.adapters.langgraph.running import Faces
 from ledger.adapters.langgraph.serde import Serde, refuse_serde
 from ledger.adapters.langgraph.types import KnownTypes, Types
-from ledger.adapters.threads import Located, Threads, ThreadStates
+from ledger.adapters.threads import Located, Threads
 from ledger.adapters.threads.copying import copy as copy_thread
 from ledger.adapters.threads.dropping import delete, drop, prune
-from ledger.adapters.threads.naming import line_name
+from ledger.application.states import SavedState
 from ledger.canonical import invalid
-from ledger.errors import IntegrityError, RunIsClosed, StateMoved
-
-Gate = Callable[["LedgerSaver", str, RunnableConfig], None]
-"""Asked before a graph goes on with a thread; it raises where the graph must not."""
-
-TRIES = 4
 
 
 class LedgerSaver(AwaitedSaver):
@@ -74,47 +60,47 @@ class LedgerSaver(AwaitedSaver):
         ledger: Ledger,
         *,
         actor: Actor | None = None,
-        goal: Callable[[str], str] | None = None,
-        types: Types = (),
         custodian: Actor | None = None,
-        gate: Gate | None = None,
-        serde: Any = None,
+        gate: GateChoice = None,
+        goal: Callable[[str], str] | None = None,
+        serde: None = None,
+        types: Types = (),
     ) -> None:
         """Keep checkpoints in a ledger.
 
         Args:
             ledger: where; it stays the caller's to close.
             actor: who writes; None: whoever the ledger is opened for.
+            custodian: who deletes and prunes, which no agent may; None: whoever writes.
+            gate: how the gate is asked before a graph goes on with a thread, or "off".
             goal: says what the run of a thread is for; None: a sentence that names the thread.
+            serde: must be None: only data and registered types are stored.
             types: classes whose values may stand in the state, beside what is data anyway, the messages of
                 LangChain and what the graph's own schema names: pydantic models, dataclasses, named tuples
-                and enums.
-            custodian: who deletes and prunes, which no agent may; None: whoever writes.
-            gate: asked before a graph goes on with a thread.
-            serde: must be None: only data and registered types are stored.
+                and enums; or such classes by the name that is stored of each.
 
         Raises:
-            InvalidInput: a serializer is given, or no ledger.
+            InvalidInput: a serializer is given, no ledger, or a class that cannot be stored.
         """
         refuse_serde(serde)
         if not isinstance(ledger, Ledger):
             raise invalid(
                 "ledger",
-                f"give the ledger that `open_ledger` returns, not {type(ledger).__name__}; its awaited "
-                "methods are called on this saver too",
+                f"give what `open_ledger` returns, not {type(ledger).__name__}: a saver has awaited methods",
             )
         self.ledger = ledger
-        self.threads = Threads(ledger, actor=actor, goal=goal)
+        self.threads = Threads(ledger, actor=actor, goal=goal, **opening_of(gate))
+        self.faces = Faces(ledger)
         self._custodian = custodian or actor or ledger.actor
-        self._gate = gate
-        self._owned: Ledger | None = None
-        self._use(KnownTypes())
+        self._gatekeeper = Gatekeeper(ledger, self.threads, gate)
+        self._owned = False
+        self._know(KnownTypes())
         for name, cls in types.items() if isinstance(types, Mapping) else ((None, cls) for cls in types):
             self.register(cls, name)
 
     @classmethod
     def from_url(cls, url: str, **options: Any) -> Self:
-        """Open a ledger, and keep checkpoints in it; the saver closes it as a context manager, or by `close`.
+        """Open a ledger, and keep checkpoints in it; leaving the saver's context, or `close`, closes it.
 
         Args:
             url: as `open_ledger` takes it, e.g. `runs.db`, `:memory:` or `postgresql://…`.
@@ -129,13 +115,19 @@ class LedgerSaver(AwaitedSaver):
         except BaseException:
             ledger.close()
             raise
-        saver._owned = ledger
+        saver._owned = True
         return saver
 
+    @property
+    def codec(self) -> GraphCodec:
+        """What writes and reads the values of this saver's graphs."""
+        return self._codec
+
     def close(self) -> None:
-        """Close the ledger, if the saver opened it; a second call does nothing."""
-        if self._owned is not None:
-            self._owned.close()
+        """Let go of what the saver holds, and close the ledger if the saver opened it."""
+        self.faces.close()
+        if self._owned:
+            self.ledger.close()
 
     def __enter__(self) -> Self:
         return self
@@ -170,20 +162,18 @@ class LedgerSaver(AwaitedSaver):
         self._types.register(cls, name, take=take, build=build)
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> LedgerSaver:
-        """Return a saver that knows the classes of a graph's schema too. LangGraph calls it as it compiles."""
+        """Return a saver that knows the classes of a graph's schema, too; compiling a graph calls it."""
         types = self._types.with_schema(extra_allowlist)
         if types is self._types:
             return self
         other = copy.copy(self)
-        other._use(types)
+        other._know(types)
         return other
 
-    def _use(self, types: KnownTypes) -> None:
+    def _know(self, types: KnownTypes) -> None:
         self._types = types
         self._codec = GraphCodec(types)
-        self._states = ThreadStates(self.threads, self._codec)
-        self._needs = Needs(self._states, self._codec)
-        self._history = History(self._states, self._codec, self._tuple, self._writes)
+        self._checkpoints = Checkpoints(self.threads, self._codec)
         self.serde = Serde(self._codec)
 
     # --- saving -----------------------------------------------------------------------------------
@@ -198,7 +188,7 @@ class LedgerSaver(AwaitedSaver):
         """Save a checkpoint; it is durable when this returns.
 
         One that goes on from the latest must be the first to do so. One that goes on from a checkpoint that
-        was addressed by its id, a fork and an update are branches, which may.
+        was addressed by its id is a branch, and so are forks and updates: they go on from any.
 
         Raises:
             StateMoved: somebody else went on from the latest meanwhile: load it again.
@@ -207,14 +197,14 @@ class LedgerSaver(AwaitedSaver):
         """
         at = place_of(config)
         place = Place(at.thread, at.ns, checkpoint["id"])
-        rest: dict[str, Any] = dict(checkpoint)
-        values = rest.pop("channel_values")
+        rest: dict[str, Any] = {name: part for name, part in checkpoint.items() if name != "channel_values"}
+        carried = self._checkpoints.carried(at, checkpoint, metadata, new_versions)
+        values = {**checkpoint["channel_values"], **carried}
         head = Head(place, at.id, rest, dict(get_checkpoint_metadata(config, metadata)))
         seen = seen_in(config, place, metadata.get("source"))
-        position = self._saved(place, at, values, write_head(self._codec, head), seen)
-        return place.config(
-            checkpoint["id"], seen=position if SEEN in configurable(config) and seen is not None else None
-        )
+        position = self._checkpoints.save(at, head, values, seen)
+        marked = seen is not None and SEEN in configurable(config)
+        return place.config(checkpoint["id"], seen=position if marked else None)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -224,71 +214,38 @@ class LedgerSaver(AwaitedSaver):
         Raises:
             InvalidInput: no thread or no checkpoint is named, or a value is no data; `path` names the place.
         """
-        place = place_of(config)
-        if not writes:
-            return
-        if place.state is None:
-            raise invalid(
-                "checkpoint_id", "what a task wrote belongs to a checkpoint, and the config names none"
-            )
-        content = write_part(self._codec, writes, task_id, task_path)
-        entry = self.threads.writing(place.thread)
-        for attempt in range(TRIES):
-            try:
-                entry.run.save_state_part(place.state, state_name(task_id), content, line=line_name(place.ns))
-                return
-            except RunIsClosed:
-                if attempt + 1 == TRIES:
-                    raise
-                entry = self.threads.open(place.thread)
-
-    def _saved(
-        self, place: Place, at: Place, values: Mapping[str, Any], head: bytes, seen: int | None
-    ) -> int:
-        assert place.state is not None
-        for attempt in range(TRIES):
-            try:
-                _, position = self._states.save(
-                    place.thread, place.state, values, head, line=place.ns, parent=at.state, seen=seen
-                )
-                return position
-            except StateMoved:
-                # It may be that too many other lines moved, or that the parent was named and is none.
-                if seen is None or attempt + 1 == TRIES:
-                    raise
-                newest = self._states.newest(at.thread, at.ns)
-                if (None if newest is None else newest.state.id) == at.state:
-                    seen = 0 if newest is None else newest.seen
-                elif at.state is not None and self._states.find(at.thread, at.state, at.ns) is None:
-                    seen = None
-                else:
-                    raise
-        raise AssertionError("a try ends by returning or raising")
+        if writes:
+            at = place_of(config)
+            self._checkpoints.keep(at, writes, task_id, task_path)
+            self._gatekeeper.wrote(at.thread, (channel for channel, _ in writes))
 
     # --- reading ----------------------------------------------------------------------------------
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Load a checkpoint: the one whose id the configuration has, or the latest; None: there is none.
 
+        Where a graph that begins to run asks, the gate is asked first.
+
         Raises:
             UnknownType: it holds a value of a type that is not registered.
             UndecodableRecord: it was written by a later release, or cannot be read.
             IntegrityError: it is not what was written.
             InvalidInput: no thread is named.
+            RunIsHeld: the gate does not let the thread go on.
         """
         place = place_of(config)
-        if is_root_loop(config):
-            self._entering(place.thread, config)
-        if place.state is None:
-            found = self._states.newest(place.thread, place.ns)
-            return None if found is None else self._tuple(found, latest=True)
-        found = self._states.find(place.thread, place.state, place.ns)
+        if self._gatekeeper.is_entering(config):
+            self._gatekeeper.enter(config)
+        if place.id is None:
+            found = self._checkpoints.newest(place)
+            return None if found is None else self._checkpoints.load(found, latest=True)
+        found = self._checkpoints.find(place)
         if found is None:
             return None
         given = dict(configurable(config))
         if is_loop(config) or SEEN in given:
             given[SEEN] = False
-        return self._tuple(found)._replace(config={**config, "configurable": given})
+        return self._checkpoints.load(found)._replace(config={**config, "configurable": given})
 
     def list(
         self,
@@ -301,58 +258,23 @@ class LedgerSaver(AwaitedSaver):
         """Yield the checkpoints of a thread, or of all threads of the tenant, thread by thread, newest first.
 
         Args:
-            config: which thread, and which line or checkpoint of it; None: all threads.
+            config: which thread, and which namespace or checkpoint of it; None: all threads.
             filter: what the metadata must have, compared as values.
             before: only those before the one it names.
             limit: how many at most.
 
         Raises:
-            What `get_tuple` raises.
+            What `get_tuple` raises, but for the gate.
         """
-        yield from self._history.listed(config, filter or {}, before, limit)
+        return listed(self._checkpoints, Asked(config, filter, before, limit))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """Read what was written to delta channels, back to where each has a value; all in one walk."""
-        return self._history.of_deltas(place_of(config), channels)
+        return deltas(self._checkpoints, place_of(config), channels) if channels else {}
 
-    def _tuple(self, found: Located, *, latest: bool = False) -> CheckpointTuple:
-        unpacked = self._states.read(found, learn=latest)
-        head = read_head(self._codec, unpacked.head)
-        place = head.place
-        assert place.id is not None
-        writes = self._writes(found)
-        return CheckpointTuple(
-            config=place.config(place.id, seen=found.seen if latest else None),
-            checkpoint={**head.checkpoint, "channel_values": unpacked.values},  # type: ignore[typeddict-item]
-            metadata=head.metadata,  # type: ignore[arg-type]
-            parent_config=None if not head.parent else place.config(head.parent),
-            pending_writes=pending(self._codec, writes),
-        )
-
-    def _writes(self, found: Located) -> list[Write]:
-        """Read what tasks wrote after a checkpoint: in its run, or in those after it where that was closed."""
-        last = self.threads.last_seen(found.entry.thread) or found.entry
-        entries = [found.entry]
-        if last.generation > found.entry.generation:
-            entries += reversed(
-                [one for one in self.threads.past(last) if one.generation > found.entry.generation]
-            )
-        contents: list[bytes] = []
-        for entry in entries:
-            parts = entry.run.states.parts(found.state._replace(run=entry.run.id))
-            known = entry.run.states.contents([part.digest for part in parts])
-            missing = next((part for part in parts if part.digest not in known), None)
-            if missing is not None:
-                raise IntegrityError(
-                    f"what task {missing.task!r} wrote after {found.state.id!r} of {entry.run.id!r} is gone",
-                    digest=missing.digest.hex(),
-                )
-            contents += [known[part.digest] for part in parts]
-        return read_parts(self._codec, contents)
-
-    # --- deleting ---------------------------------------------------------------------------------
+    # --- deleting, copying ------------------------------------------------------------------------
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread, and close its run: what is saved next begins anew.
@@ -361,25 +283,20 @@ class LedgerSaver(AwaitedSaver):
 
         Raises:
             StillOpen: effects of the thread are unsettled; nothing was deleted.
-            NotForAgents: an agent deletes; see `custodian`.
+            NotForAgents: an agent deletes: name a `custodian`.
         """
         delete(self.threads, thread_of(thread_id), by=self._custodian.id, actor=self._custodian)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints that some runs of graphs made, in all threads; they are named in the metadata.
+        """Delete the checkpoints that some runs of graphs made, in all threads: `run_id` in the metadata.
 
         Raises:
             StillNeeded: others are read with them; nothing was deleted.
-            NotForAgents: an agent deletes; see `custodian`.
+            NotForAgents: an agent deletes: name a `custodian`.
         """
-        wanted = set(run_ids)
-        if not wanted:
-            return
-        gone = {
-            thread: names for thread in self._history.threads() if (names := self._made_by(thread, wanted))
-        }
-        for thread, names in gone.items():
-            drop(self.threads, thread, names, by=self._custodian.id, actor=self._custodian)
+        if run_ids:
+            for thread, names in made_by(self._checkpoints, frozenset(run_ids)).items():
+                drop(self.threads, thread, names, by=self._custodian.id, actor=self._custodian)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete the older checkpoints of threads.
@@ -387,24 +304,22 @@ class LedgerSaver(AwaitedSaver):
         Args:
             thread_ids: the threads; those that are not there are passed over.
             strategy: `keep_latest` keeps the latest of each namespace, with those that its delta channels are
-                put together from; `delete` deletes the threads.
+                made of; `delete` deletes the threads.
 
         Raises:
             What `delete_thread` raises, and InvalidInput: there is no such strategy.
         """
         if strategy not in ("keep_latest", "delete"):
             raise invalid("strategy", f"one of keep_latest and delete, not {strategy!r:.50}")
+
+        def others(states: Sequence[Located], kept: Collection[Located]) -> Iterator[Located]:
+            return (above for _, above in needed(self._checkpoints, states, kept))
+
         for thread in map(thread_of, thread_ids):
             if strategy == "delete":
                 self.delete_thread(thread)
             else:
-                prune(
-                    self.threads,
-                    thread,
-                    by=self._custodian.id,
-                    actor=self._custodian,
-                    needed=self._needs.needed,
-                )
+                prune(self.threads, thread, by=self._custodian.id, actor=self._custodian, needed=others)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy the checkpoints of a thread, and what tasks wrote after each, to one that has none.
@@ -416,36 +331,11 @@ class LedgerSaver(AwaitedSaver):
         """
         target = thread_of(target_thread_id)
 
-        def head(state: Any, content: bytes) -> bytes:
+        def head(state: SavedState, content: bytes) -> bytes:
             one = read_head(self._codec, content)
             return write_head(self._codec, one._replace(place=one.place._replace(thread=target)))
 
         copy_thread(self.threads, thread_of(source_thread_id), target, head=head)
-
-    def _made_by(self, thread: str, run_ids: Collection[str]) -> builtins.list[tuple[str, str]]:
-        """List the checkpoints that runs of a graph made, as line and name.
-
-        Raises:
-            StillNeeded: others of the thread are read with them.
-        """
-        states = list(self._states.all(thread))
-        made: dict[tuple[str, int], tuple[str, str]] = {}
-        for one in states:
-            head = self._needs.head(one)
-            if head is not None and head.metadata.get("run_id") in run_ids:
-                made[one.state.run, one.state.position] = head.place.ns, one.state.id
-        if made:
-            kept = [one for one in states if (one.state.run, one.state.position) not in made]
-            for stays, above in self._needs.needs(states, kept):
-                if (above.state.run, above.state.position) in made:
-                    raise StillNeeded(
-                        f"checkpoint {above.state.id!r} of thread {thread!r:.100} cannot be deleted: delta channels "
-                        f"of {stays.state.id!r}, which stays, are put together from it",
-                        rule="still_needed",
-                        position=above.state.position,
-                        evidence={"thread": thread, "checkpoint": stays.state.id, "needed": above.state.id},
-                    )
-        return list(made.values())
 
     # --- versions, runs ---------------------------------------------------------------------------
 
@@ -460,7 +350,25 @@ class LedgerSaver(AwaitedSaver):
         """Return the present run of a thread, which is opened where there is none."""
         return self.threads.writing(place_of(config).thread).run
 
-    def _entering(self, thread: str, config: RunnableConfig) -> None:
-        """A graph is about to go on with a thread."""
-        if self._gate is not None:
-            self._gate(self, thread, config)
+    def restart(
+        self, thread_id: str, *, reason: str, by: str, goal: str | None = None, actor: Actor | None = None
+    ) -> Run:
+        """Have a thread succeeded by its next run, where its graph begins anew; see `Ledger.restart`.
+
+        It is for people and services: what the run may still do and owes goes over, its checkpoints do not.
+
+        Args:
+            thread_id: the thread.
+            reason: why it cannot go on as it is.
+            by: who decided it.
+            goal: another goal; None: the same.
+            actor: who writes, no agent; None: the custodian.
+
+        Raises:
+            NotFound: the thread was never begun.
+            RunIsClosed: its run has ended.
+            NotForAgents: an agent asks.
+        """
+        return self._gatekeeper.restart(
+            thread_of(thread_id), reason=reason, by=by, goal=goal, actor=actor or self._custodian
+        )

@@ -1,4 +1,4 @@
-"""The serializer that a saver shows: LangGraph asks for one, and ours stores data and registered types only."""
+"""The serializer that a saver shows, since LangGraph expects one: data and registered types only."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def refuse_serde(serde: Any) -> None:
     )
     raise invalid(
         "serde",
-        f"a LedgerSaver stores data and registered types by itself and takes no {type(serde).__name__}; {hint}",
+        f"a LedgerSaver stores data and registered types itself, and takes no {type(serde).__name__}: {hint}",
     )

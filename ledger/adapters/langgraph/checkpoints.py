@@ -1,0 +1,180 @@
+"""Checkpoints as saved states of the runs of threads: one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from langgraph.checkpoint.base import CheckpointTuple
+
+from ledger.adapters.langgraph.codec import GraphCodec
+from ledger.adapters.langgraph.configs import Place, state_name
+from ledger.adapters.langgraph.heads import (
+    Head,
+    Write,
+    is_head,
+    pending,
+    read_head,
+    read_parts,
+    write_head,
+    write_part,
+)
+from ledger.adapters.threads import Entry, Located, Threads, ThreadStates
+from ledger.adapters.threads.naming import line_name
+from ledger.canonical import invalid
+from ledger.errors import IntegrityError, RunIsClosed, StateMoved
+
+TRIES = 4
+COUNTERS = "counters_since_delta_snapshot"
+
+
+class Checkpoints:
+    """Saves and reads the checkpoints of threads."""
+
+    def __init__(self, threads: Threads, codec: GraphCodec) -> None:
+        self.threads = threads
+        self.codec = codec
+        self.states = ThreadStates(threads, codec)
+
+    # --- saving -----------------------------------------------------------------------------------
+
+    def save(self, at: Place, head: Head, values: Mapping[str, Any], seen: int | None) -> int:
+        """Save a checkpoint, and return where it stands.
+
+        Args:
+            at: what it goes on from.
+            head: what it is without its values.
+            values: its values.
+            seen: where its parent was seen to be the latest; None: it is a branch.
+
+        Raises:
+            StateMoved: somebody else went on from there.
+            InvalidInput: a value is no data.
+        """
+        place, written = head.place, write_head(self.codec, head)
+        assert place.state is not None
+        for attempt in range(TRIES):
+            try:
+                _, position = self.states.save(
+                    place.thread, place.state, values, written, line=place.ns, parent=at.state, seen=seen
+                )
+                return position
+            except StateMoved:
+                if seen is None or attempt + 1 == TRIES:
+                    raise
+                newest = self.newest(at)
+                if (None if newest is None else newest.state.id) == at.state:
+                    # So many other lines moved that nobody knew without looking.
+                    seen = 0 if newest is None else newest.seen
+                elif at.state is not None and self.find(at) is None:
+                    # What it goes on from was never here: nobody could have seen it as the latest.
+                    seen = None
+                else:
+                    raise
+        raise AssertionError("a try ends by returning or raising")
+
+    def carried(
+        self,
+        at: Place,
+        checkpoint: Mapping[str, Any],
+        metadata: Mapping[str, Any],
+        changed: Collection[str],
+    ) -> dict[str, Any]:
+        """Return the values of delta channels that are what they were when the parent took them.
+
+        So that one that is not written to any more is not looked for along all of its thread.
+        """
+        counted, versions = metadata.get(COUNTERS) or {}, checkpoint["channel_versions"]
+        still = {
+            channel
+            for channel, (updates, *_) in counted.items()
+            if updates == 0
+            and channel in versions
+            and channel not in changed
+            and channel not in checkpoint["channel_values"]
+        }
+        parent = self.find(at) if still and at.state is not None else None
+        return {} if parent is None else self.states.read(parent, names=still).values
+
+    def keep(self, at: Place, writes: Sequence[tuple[str, Any]], task: str, task_path: str) -> None:
+        """Keep what a task wrote after a checkpoint.
+
+        Raises:
+            InvalidInput: no checkpoint is named, or a value is no data.
+        """
+        if at.state is None:
+            raise invalid(
+                "checkpoint_id", "what a task wrote belongs to a checkpoint, and the config names none"
+            )
+        content = write_part(self.codec, writes, task, task_path)
+        entry = self.threads.writing(at.thread)
+        for attempt in range(TRIES):
+            try:
+                entry.run.save_state_part(at.state, state_name(task), content, line=line_name(at.ns))
+                return
+            except RunIsClosed:
+                if attempt + 1 == TRIES:
+                    raise
+                entry = self.threads.open(at.thread)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def newest(self, at: Place) -> Located | None:
+        """Find the latest checkpoint of a line."""
+        return self.states.newest(at.thread, at.ns)
+
+    def find(self, at: Place) -> Located | None:
+        """Find the checkpoint that a place names."""
+        return None if at.state is None else self.states.find(at.thread, at.state, at.ns)
+
+    def head(self, found: Located) -> Head | None:
+        """Read a checkpoint without its values; None: it is a state of another program."""
+        head = self.states.read(found, names=()).head
+        return read_head(self.codec, head) if is_head(head) else None
+
+    def load(self, found: Located, *, latest: bool = False) -> CheckpointTuple:
+        """Read a checkpoint, and what was written after it.
+
+        Args:
+            found: where it is.
+            latest: it was looked for as the latest, and somebody may go on from there.
+
+        Raises:
+            UndecodableRecord, IntegrityError: it cannot be read, or is not what was written.
+        """
+        unpacked = self.states.read(found, learn=latest)
+        head = read_head(self.codec, unpacked.head)
+        place = head.place
+        assert place.id is not None
+        return CheckpointTuple(
+            config=place.config(place.id, seen=found.seen if latest else None),
+            checkpoint={**head.checkpoint, "channel_values": unpacked.values},  # type: ignore[typeddict-item]
+            metadata=head.metadata,  # type: ignore[arg-type]
+            parent_config=None if not head.parent else place.config(head.parent),
+            pending_writes=pending(self.codec, self.writes(found)),
+        )
+
+    def writes(self, found: Located) -> list[Write]:
+        """Read what tasks wrote after a checkpoint: in its run, and in later ones where that was closed."""
+        return read_parts(self.codec, [part for entry in self._since(found) for part in _parts(entry, found)])
+
+    def _since(self, found: Located) -> list[Entry]:
+        last, first = self.threads.last_seen(found.entry.thread), found.entry.generation
+        if last is None or last.generation <= first:
+            return [found.entry]
+        later = [entry for entry in self.threads.past(last) if entry.generation > first]
+        return [found.entry, *reversed(later)]
+
+
+def _parts(entry: Entry, found: Located) -> list[bytes]:
+    parts = entry.run.states.parts(found.state._replace(run=entry.run.id))
+    if not parts:
+        return []
+    known = entry.run.states.contents([part.digest for part in parts])
+    for part in parts:
+        if part.digest not in known:
+            raise IntegrityError(
+                f"what task {part.task!r} wrote after {found.state.id!r} of {entry.run.id!r} is gone",
+                digest=part.digest.hex(),
+            )
+    return [known[part.digest] for part in parts]

@@ -21,6 +21,7 @@ from typing import Any
 import ormsgpack
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
+from ledger.adapters.langgraph.kinds import MARK
 from ledger.adapters.langgraph.types import KnownTypes
 from ledger.adapters.packs import Split
 from ledger.canonical import invalid
@@ -39,7 +40,8 @@ _OPTIONS = (
 )
 _PLAIN = frozenset({bool, bytes, dict, float, int, list, str, tuple, type(None)})
 _LISTS: dict[type, str] = {list: "list", tuple: "tuple"}
-_pack = ormsgpack.packb
+_MARKED = bytes((MARK,))
+_pack, _unpack = ormsgpack.packb, ormsgpack.unpackb
 _Ext = ormsgpack.Ext
 
 
@@ -59,7 +61,9 @@ class GraphCodec:
     def __init__(self, types: KnownTypes) -> None:
         self.types = types
         self._written = types.written
+        self._read = types.read
         self._hook = self._default
+        self._extend = self._extension
 
     def dumps(self, value: Any, path: str) -> bytes:
         """Write a value; `path` says where it stands in the state.
@@ -88,14 +92,16 @@ class GraphCodec:
             UndecodableRecord: the bytes are none.
         """
         try:
-            if content[:1] != b"\xc1":
+            if content[:1] != _MARKED:
                 return self._unpack(content)
             start = 2 + content[1]
-            return self._build(content[2:start].decode(), self._unpack(content[start:]))
+            build = self._read.get(content[:start])
+            data = _unpack(content[start:], ext_hook=self._extend)
+            return self._build(content[2:start].decode(), data) if build is None else build(data)
         except LedgerError:
             raise
         except Exception as error:
-            raise _undecodable(error) from error
+            raise self._told(content, error) from error
 
     def split(self, value: Any) -> Split | None:
         """Take lists apart, and lists in the snapshot of a delta channel."""
@@ -187,7 +193,7 @@ class GraphCodec:
     # --- reading ----------------------------------------------------------------------------------
 
     def _unpack(self, content: bytes) -> Any:
-        return ormsgpack.unpackb(content, ext_hook=self._extension)
+        return _unpack(content, ext_hook=self._extend)
 
     def _extension(self, code: int, content: bytes) -> Any:
         if code == BIG:
@@ -220,10 +226,24 @@ class GraphCodec:
         except LedgerError:
             raise
         except Exception as error:
-            raise UnknownType(
-                f"a saved value of the type {name!r:.200} is none as its class is now: {error!r:.200}",
-                name=name,
-            ) from error
+            raise _changed(name, error) from error
+
+    def _told(self, content: bytes, error: Exception) -> UndecodableRecord:
+        """Say what is wrong with a value: it is no value, or its class has changed."""
+        try:
+            if content[:1] == _MARKED:
+                start = 2 + content[1]
+                self._unpack(content[start:])
+                return _changed(content[2:start].decode(), error)
+        except Exception:  # noqa: BLE001 - then it is none
+            return _undecodable(error)
+        return _undecodable(error)
+
+
+def _changed(name: str, error: Exception) -> UnknownType:
+    return UnknownType(
+        f"a saved value of the type {name!r:.200} is none as its class is now: {error!r:.200}", name=name
+    )
 
 
 def _tuple(value: Any, write: Callable[[Any], bytes]) -> Any:

@@ -90,7 +90,8 @@ def message_kind(cls: type[BaseModel]) -> Kind:
     in_order = tuple(cls.model_fields)
     fields = frozenset(in_order)
     general_take, general_build = _model(cls)
-    build_known = _builder(cls)
+    build_known, given = _builder(cls), set(in_order)
+    is_plain = cls.model_config.get("extra") == "allow" and not cls.__private_attributes__
 
     def take(value: Any) -> Any:
         known = value.__dict__
@@ -100,6 +101,14 @@ def message_kind(cls: type[BaseModel]) -> Kind:
         return general_take(value)
 
     def build(data: Any) -> Any:
+        if is_plain and type(data) is dict and data.keys() == fields:
+            # As below, in one go: a long history is read message by message.
+            value = _new(cls)
+            _set_fields(value, data)
+            _set_given(value, given.copy())
+            _set_extra(value, {})
+            _set_private(value, None)
+            return value
         if type(data) is dict:
             return build_known(data, None, None) if data.keys() == fields else cls.model_validate(data)
         return general_build(data)

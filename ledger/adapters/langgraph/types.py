@@ -54,6 +54,8 @@ class KnownTypes:
             cls: (kind.mark, kind.take) for cls, kind in _BUILTIN.items()
         }
         """What is written of a value of a class: its mark, and its data."""
+        self.read = {kind.mark: kind.build for kind in self._by_name.values()}
+        """What builds a value from its data, by its mark."""
 
     def register(
         self,
@@ -91,6 +93,7 @@ class KnownTypes:
         self._by_name[kind.name] = kind
         self._by_class[cls] = kind
         self.written[cls] = kind.mark, kind.take
+        self.read[kind.mark] = kind.build
 
     def with_schema(self, names: Iterable[tuple[str, ...]]) -> KnownTypes:
         """Return a table that has the classes of a graph's schema too, or this one where it has them.
@@ -106,7 +109,7 @@ class KnownTypes:
         table._by_class = dict(self._by_class)
         table._by_name = dict(self._by_name)
         table._awaited = self._awaited | wanted
-        table.written = dict(self.written)
+        table.written, table.read = dict(self.written), dict(self.read)
         for module, name in wanted:
             cls = getattr(sys.modules.get(module), name, None)
             if isinstance(cls, type) and is_derivable(cls):

@@ -32,17 +32,23 @@ class AskArguments(Arguments):
 
 
 class QuestionsArguments(Arguments):
-    """Nothing: all questions are listed."""
+    """Which questions to tell of."""
+
+    question: Id | None = None
+    """One alone, by its name, with what its columns mean."""
 
 
 async def questions(desk: Desk, asked: QuestionsArguments) -> Answer:
     """List the questions: what each answers, cannot tell, and takes."""
     from ledger.adapters.cli.ask_view import question_document
-    from projections.questions.catalogue import QUESTIONS
+    from projections.questions.catalogue import QUESTIONS, question_named
 
-    told = [question_document(one) for one in QUESTIONS.values()]
-    for one in told:
-        del one["example"]  # it is a command line
+    # The example is a command line, and the columns are told with each answer, too.
+    untold = {"columns", "example"} if asked.question is None else {"example"}
+    named = QUESTIONS.values() if asked.question is None else [question_named(asked.question)]
+    told = [
+        {name: value for name, value in question_document(one).items() if name not in untold} for one in named
+    ]
     return in_json({"questions": told})
 
 

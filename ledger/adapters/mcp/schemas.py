@@ -153,11 +153,13 @@ def read(kind: type[M], fields: Mapping[str, Any], known: Iterable[str]) -> M:
     """
     try:
         # As JSON: a time is a text there, and a list a tuple.
-        return kind.model_validate_json(json.dumps(fields, allow_nan=False))
+        return kind.model_validate_json(json.dumps(fields, allow_nan=False, ensure_ascii=False).encode())
     except ValidationError as error:
         raise explain(error, known=known) from None
     except InvalidInput:
         raise
+    except UnicodeEncodeError:
+        raise invalid("arguments", "a lone surrogate is not Unicode text") from None
     except (ValueError, TypeError, RecursionError):
         raise invalid("arguments", "they are no JSON object, or one that is nested too deeply") from None
 

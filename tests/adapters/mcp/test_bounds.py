@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -118,6 +119,9 @@ async def test_a_question_is_told_with_what_it_cannot_tell(ledger: Ledger) -> No
         assert len(listed) > 20
         assert all(question["cannot"] and question["about"] for question in listed)
         assert not any("example" in question for question in listed), "it is a command line"
+        assert len(json.dumps(listed)) < cutting.MOST_BYTES
+        (writers,) = (await one.call("questions", question="writers"))["questions"]
+        assert {column["name"] for column in writers["columns"]} >= {"actor", "session"}
         error = await one.fails("ask", question="wirters")
         assert error["code"] == "invalid_input"
         error = await one.fails("ask", question="writers", given={"run": "r", "since": "yesterday"})

@@ -12,7 +12,7 @@ from mcp.shared.tool_name_validation import validate_tool_name
 
 from ledger import Actor, Ledger
 from ledger.adapters.mcp.offered import BY_CODE, Offer, offers, why_not
-from ledger.adapters.mcp.server import as_listed
+from ledger.adapters.mcp.server import INSTRUCTIONS, as_listed
 from ledger.adapters.mcp.tools import not_offered, tools
 from ledger.commands import COMMAND_CLASSES, COMMANDS, Command
 from ledger.run.decide import RULES
@@ -65,6 +65,10 @@ def test_names_are_such_as_every_client_takes() -> None:
         assert re.fullmatch(r"[a-z][a-z_]{1,63}", name)
         assert validate_tool_name(name).is_valid
     assert len(tools()) == len(offers()) + 8
+
+
+def test_what_a_model_is_told_at_first_names_tools_that_there_are() -> None:
+    assert set(re.findall(r"`(\w+)`", INSTRUCTIONS)) == {"contract", "may", "run_resume"} & set(tools())
 
 
 def members(schema: Any) -> Iterator[str]:

@@ -102,9 +102,17 @@ async def test_what_is_missing_unknown_or_malformed_is_told_by_its_path(ledger: 
             ("message_record", "content", float("nan")),
             ("plan_commit", "steps", []),
         ):
-            error = await one.fails(tool, **{"run": RUN, **SAMPLES.get(tool, {}), field: value})
+            told = {"run": RUN, **SAMPLES.get(tool, {}), field: value}
+            error = await one.fails(tool, **told)
             assert error["code"] == "invalid_input"
             assert error["data"]["path"].startswith(field), tool
+
+
+async def test_what_is_no_unicode_text_is_refused(ledger: Ledger) -> None:
+    prepare(ledger)
+    async with served(ledger) as one:
+        error = await one.fails("run_suspend", run=RUN, reason="\ud800")
+        assert "a lone surrogate" in error["message"]
 
 
 async def test_what_is_said_as_nothing_is_not_given(ledger: Ledger) -> None:

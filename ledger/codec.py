@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from ledger.canonical import MAX_INTEGER
 from ledger.cutting import actor_of, cut, subjects, terms_of, text
 from ledger.errors import InvalidInput, StoreError, UnknownEventName
-from ledger.events import EVENTS, EffectIntended, EffectStarted, Event
+from ledger.events import EVENTS, EffectIntended, EffectStarted, Event, StateSaved
 from ledger.record import (
     Envelope,
     Record,
@@ -193,13 +193,15 @@ def columns(event: Event, run: str) -> tuple[bytes | None, bytes | None, bytes |
     kind, *fields = keyed
     if kind != "effect":
         # Effect keys hold tenant and lineage already; other keys are names within their run.
-        return short_digest(kind, run, *(getattr(event, field) or "" for field in fields)), None, None
-    key: str = event.key  # type: ignore[attr-defined]
-    about = effect_digest(key)
+        key = short_digest(kind, run, *(getattr(event, field) or "" for field in fields))
+        line = event.line if type(event) is StateSaved else None
+        return key, None if line is None else line_digest(run, line), None
+    effect: str = event.key  # type: ignore[attr-defined]
+    about = effect_digest(effect)
     if type(event) is EffectIntended:
         return about, act_digest(event.act), None
     if type(event) is EffectStarted:
-        return about, None, claim_digest(event.root, key, event.attempt)
+        return about, None, claim_digest(event.root, effect, event.attempt)
     return about, None, None
 
 
@@ -231,6 +233,11 @@ def message_digest(run: str, id: str) -> bytes:
 def state_digest(run: str, line: str | None, id: str) -> bytes:
     """Digest by which a saved state of a run is found."""
     return short_digest("state", run, line or "", id)
+
+
+def line_digest(run: str, line: str) -> bytes:
+    """Digest by which the saved states of a line are found, unless it is the main one; in the column `act`."""
+    return short_digest("line", run, line)
 
 
 def drop_digest(run: str) -> bytes:

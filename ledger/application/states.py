@@ -11,7 +11,7 @@ from ledger.application.reading import contents_of
 from ledger.application.rows import decoded
 from ledger.application.state_sayings import unframed
 from ledger.canonical import invalid
-from ledger.codec import drop_digest, part_digest, state_digest
+from ledger.codec import drop_digest, line_digest, part_digest, state_digest
 from ledger.events import StatePartSaved, StateSaved
 from ledger.record import Record, parse
 from ledger.run.contract import Contract
@@ -188,7 +188,24 @@ def newest_state(edge: Edge, contract: Contract, line: str | None, drops: Drops)
         return saved_state(edge, contract.run, line, known.id, drops)
     if saved.let_go == 0 and saved.dropped is None:
         return None
-    return next((one for one in saved_states(edge, contract, drops) if one.line == line), None)
+    if line is None:
+        return next((one for one in saved_states(edge, contract, drops) if one.line is None), None)
+    # Programs begin lines all the time; looking through the whole run for each would take ever longer.
+    return next(_of_line(edge, contract, line, drops), None)
+
+
+def _of_line(edge: Edge, contract: Contract, line: str, drops: Drops) -> Iterator[SavedState]:
+    """Yield the states of a line that are kept, the one that was saved last first."""
+    limit, seen = 1, 0
+    while True:
+        rows = edge.store.find(edge.tenant, act=line_digest(contract.run, line), limit=limit)
+        for row in reversed(rows[: len(rows) - seen]):
+            found = state_of(decoded(row))
+            if found.position <= contract.position and not drops.dropped(line, found.id, found.position):
+                yield found
+        if len(rows) < limit:
+            return
+        limit, seen = limit * 16, len(rows)
 
 
 def saved_states(

@@ -161,7 +161,9 @@ def derived(
         return None, None, None
     kind, *parts = keyed
     if kind != "effect":
-        return _digest(kind, run, *(data.get(part) or "" for part in parts)), None, None
+        line = data.get("line") if name == "state.saved" else None
+        key = _digest(kind, run, *(data.get(part) or "" for part in parts))
+        return key, None if line is None else _digest("line", run, line), None
     key, act, claim = _digest(kind, data["key"]), None, None
     if name == "effect.intended":
         act = _digest("act", data["act"])

@@ -13,6 +13,7 @@ from ledger.codec import (
     columns,
     drop_digest,
     effect_digest,
+    line_digest,
     message_digest,
     observation_digest,
     part_digest,
@@ -71,8 +72,9 @@ def test_each_digest_finds_the_events_it_is_for() -> None:
 
 def test_states_are_found_by_line_and_name_and_what_was_dropped_by_the_run() -> None:
     kept = Kept(digest=ACT, size=1)
-    assert columns(StateSaved(content=kept, id="s"), "r")[0] == state_digest("r", None, "s")
-    assert columns(StateSaved(content=kept, id="s", line="a"), "r")[0] == state_digest("r", "a", "s")
+    assert columns(StateSaved(content=kept, id="s"), "r") == (state_digest("r", None, "s"), None, None)
+    on_line = columns(StateSaved(content=kept, id="s", line="a"), "r")
+    assert on_line == (state_digest("r", "a", "s"), line_digest("r", "a"), None)
     part = StatePartSaved(content=kept, line="a", state="s", task="t")
     assert columns(part, "r") == (part_digest("r", "a", "s"), None, None)
     dropped = StatesDropped(by="human:kim", reason="x")
@@ -128,7 +130,8 @@ def test_columns_are_sixteen_bytes_or_nothing(kind: type[Event], data: st.DataOb
     said = data.draw(event(kind))
     key, act, claim = columns(said, "r")
     assert (key is not None) == (kind.keyed_by is not None)
-    assert (act is not None) == (kind is EffectIntended)
+    on_line = isinstance(said, StateSaved) and said.line is not None
+    assert (act is not None) == (kind is EffectIntended or on_line)
     assert (claim is not None) == (kind is EffectStarted)
     assert all(part is None or len(part) == 16 for part in (key, act, claim))
     assert row_of(said, run="r")[3:6] == (key, act, claim)
@@ -164,6 +167,7 @@ def test_every_digest_has_its_public_name() -> None:
         "claim_digest",
         "drop_digest",
         "effect_digest",
+        "line_digest",
         "message_digest",
         "observation_digest",
         "part_digest",

@@ -108,6 +108,7 @@ def test_the_hash_and_the_columns_can_be_computed_without_the_ledger(name: str) 
         key = digest("message", sample.envelope.run, data["id"])
     if sample.event.name == "state.saved":
         key = digest("state", sample.envelope.run, data.get("line") or "", data["id"])
+        act = digest("line", sample.envelope.run, data["line"]) if "line" in data else None
     if sample.event.name == "state.part_saved":
         key = digest("part", sample.envelope.run, data.get("line") or "", data["state"])
     if sample.event.name == "state.dropped":

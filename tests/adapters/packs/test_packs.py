@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from math import ceil, log
 from typing import Any
@@ -28,7 +29,7 @@ LINES = st.sampled_from([None, "sub"])
 STEPS = st.sampled_from(["append", "many", "edit", "cut", "remove", "insert", "replace", "value", "empty"])
 
 
-def changed(draw: st.DrawFn, state: dict[str, Any]) -> dict[str, Any]:
+def changed(draw: Callable[..., Any], state: dict[str, Any]) -> dict[str, Any]:
     """Draw what a program may do to its state between two saves."""
     state = deepcopy(state)
     name, step = draw(NAMES), draw(STEPS)

@@ -15,7 +15,7 @@ from ledger import Actor, Run
 from ledger.adapters.packs import refers_to, unpack
 from ledger.adapters.threads.naming import line_name
 from ledger.adapters.threads.raw import RAW
-from ledger.adapters.threads.states import Located, ThreadStates
+from ledger.adapters.threads.states import Located, states_in
 from ledger.adapters.threads.threads import Entry, Threads
 from ledger.application.freeing import Fetch, Freed, Progress, check_may_free, give_up
 from ledger.application.ledger import edge_of
@@ -163,13 +163,16 @@ def prune(
 
     def choose(found: Sequence[Located]) -> Iterator[Located]:
         counted: Counter[str | None] = Counter()
+        # A name that was used again in a later run is that of the newer state.
+        named = {(one.state.line, one.state.id): one for one in reversed(found)}
+        listed = [one for one in found if named[one.state.line, one.state.id] is one]
         stays: dict[tuple[str, int], Located] = {}
-        for one in found:
+        for one in listed:
             counted[one.state.line] += 1
             if counted[one.state.line] <= keep:
                 stays[_place(one)] = one
         if needed is not None:
-            stays.update((_place(one), one) for one in needed(found, list(stays.values())))
+            stays.update((_place(one), one) for one in needed(listed, list(stays.values())))
         return (one for one in found if _place(one) not in stays)
 
     return _drop(threads, thread, choose, asked)
@@ -186,7 +189,7 @@ def _drop(
     freed = Freed(asked.dry_run)
     current = threads.current(thread)
     entries = [] if current is None else list(threads.past(current))
-    found = list(ThreadStates(threads, RAW).all(thread))
+    found = [one for entry in entries for one in states_in(entry)]
     chosen: dict[str, list[Located]] = {}
     for one in choose(found):
         chosen.setdefault(one.state.run, []).append(one)

@@ -128,11 +128,13 @@ class ThreadStates:
     def all(self, thread: str) -> Iterator[Located]:
         """Yield the states of a thread, of all lines, the newest first."""
         current = self.threads.current(thread)
+        seen: set[tuple[str | None, str]] = set()
         for entry in () if current is None else self.threads.past(current):
-            contract = entry.run.contract
-            dropped = None if contract.saved is None else contract.saved.dropped
-            for state in entry.run.states.all():
-                yield Located(entry, state, contract.position, dropped)
+            for found in states_in(entry):
+                # A name that was used again in a later run is that of the newer state.
+                if (place := (found.state.line, found.state.id)) not in seen:
+                    seen.add(place)
+                    yield found
 
     def read(self, found: Located, *, names: Collection[str] | None = None, learn: bool = False) -> Unpacked:
         """Read a state: all of its values, or those that are named.
@@ -204,3 +206,11 @@ class ThreadStates:
             if entry.memo.dropped != dropped:
                 entry.memo = Memo(dropped)
             return entry.memo
+
+
+def states_in(entry: Entry) -> Iterator[Located]:
+    """Yield the states that one run of a thread keeps, of all lines, the newest first."""
+    contract = entry.run.contract
+    dropped = None if contract.saved is None else contract.saved.dropped
+    for state in entry.run.states.all():
+        yield Located(entry, state, contract.position, dropped)

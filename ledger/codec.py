@@ -236,7 +236,7 @@ def state_digest(run: str, line: str | None, id: str) -> bytes:
 
 
 def line_digest(run: str, line: str) -> bytes:
-    """Digest by which the saved states of a line are found, unless it is the main one; in the column `act`."""
+    """Digest by which saved states of a line other than the main one are found, in the column `act`."""
     return short_digest("line", run, line)
 
 

@@ -70,8 +70,8 @@ def save(contract: Contract, command: SaveState, given: Given) -> Decision:
         since = _moved_since(known, newest, command)
         if since is not None:
             what, position = since
-            words = f"{what} since {command.parent!r} was the newest of its line"
-            return _moved(contract, command, words, position)
+            then = "the line was empty" if command.parent is None else f"{command.parent!r} was its newest"
+            return _moved(contract, command, f"{what} since {then}", position)
     return admitted(stated(StateSaved, command, content=content))
 
 

@@ -1,0 +1,269 @@
+"""Acts that wait for a person interrupt the graph: answers go to what was asked, and the ledger decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langgraph.errors import UnknownInterruptError
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command
+
+from ledger import Actor, open_ledger
+from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls
+from ledger.errors import InvalidInput, NotAuthenticated, RunIsHeld
+from tests.adapters.langgraph.acting.agents import (
+    AGENT,
+    KIM,
+    Bank,
+    agent_of,
+    answers,
+    ask,
+    beside,
+    call,
+    names,
+    on,
+    saving,
+)
+
+PAY = call("pay", order=17, amount="10.00")
+ASKS = {"pay": {"recovery": "at_most_once", "needs_approval": True}}
+YES = {"approve": True, "by": KIM}
+NO = {"approve": False, "by": KIM, "reason": "not this one"}
+
+
+def calls(count: int) -> list[Any]:
+    return [call("pay", str(at), order=at, amount="10.00") for at in range(count)]
+
+
+def interrupts(told: dict[str, Any]) -> list[Any]:
+    return list(told["__interrupt__"])
+
+
+def test_what_waits_is_asked_by_an_interrupt_that_says_what_about() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        (asked,) = interrupts(agent.invoke(ask(), on("t")))
+        (approval,) = saver.ledger.contract("t#1").approvals
+        value = asked.value
+        assert (value["type"], value["approval"], value["run"]) == ("approval", approval.id, "t#1")
+        assert (value["tool"], value["args"]) == ("pay", {"order": 17, "amount": "10.00"})
+        assert value["key"] == approval.key
+        assert not bank.paid
+        told = agent.invoke(Command(resume={asked.id: YES}), on("t"))
+        assert [one.content for one in answers(told)] == ['{"id": "ch_1"}']
+        (answered,) = [one for one in saver.ledger.log("t#1") if one.name == "approval.answered"]
+        assert (answered.event.by, answered.event.answer) == (KIM, "approved")  # type: ignore[attr-defined]
+        assert (answered.actor.id, AGENT.kind) == ("service:langgraph", "agent"), "no agent answers"
+    assert bank.paid == [(17, "10.00")]
+
+
+def test_a_no_is_told_to_the_model_with_the_reason() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        agent.invoke(ask(), on("t"))
+        (told,) = answers(agent.invoke(Command(resume=NO), on("t")))
+        assert told.status == "error"
+        assert "approval_denied" in str(told.content)
+    assert not bank.paid
+
+
+def test_answers_to_calls_that_run_at_once_go_to_what_each_was_asked_about() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [calls(3), "done"], [bank.pay], ASKS)
+        asked = interrupts(agent.invoke(ask(), on("t")))
+        assert len({one.id for one in asked}) == 3
+        order = {one.id: one.value["args"]["order"] for one in asked}
+        # Answered last first, the one in the middle with a no.
+        resume = {one.id: NO if order[one.id] == 1 else YES for one in reversed(asked)}
+        told = agent.invoke(Command(resume=resume), on("t"))
+        assert [one.status for one in answers(told)] == ["success", "error", "success"]
+    assert sorted(bank.paid) == [(0, "10.00"), (2, "10.00")]
+
+
+def test_answers_may_come_one_by_one_and_from_several_processes() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [calls(3), "done"], [bank.pay], ASKS)
+        waiting = interrupts(agent.invoke(ask(), on("t")))
+        for answer in (YES, NO, YES):
+            saver = beside(saver)
+            agent = agent_of(saver, [calls(3), "done"], [bank.pay], ASKS)
+            told = agent.invoke(Command(resume={waiting.pop().id: answer}), on("t"))
+        assert sorted(one.status for one in answers(told)) == ["error", "success", "success"]
+        assert names(saver.ledger).count("approval.requested") == 3
+    assert sorted(bank.paid) == [(0, "10.00"), (2, "10.00")]
+
+
+def test_the_calls_of_one_node_ask_one_after_another_and_no_answer_goes_to_another() -> None:
+    bank = Bank()
+    with saving() as saver:
+        acts = LedgerToolCalls(saver, ASKS)
+        builder = StateGraph(MessagesState)
+        builder.add_node("model", lambda _: {"messages": [AIMessage("", tool_calls=calls(3))]})
+        builder.add_node("tools", acts.node([bank.pay]))
+        builder.add_edge(START, "model").add_edge("model", "tools")
+        graph = builder.compile(checkpointer=saver)
+        told, asked = graph.invoke(ask(), on("t")), {}
+        while told.get("__interrupt__"):
+            (one,) = told["__interrupt__"]
+            assert one.id not in asked
+            asked[one.id] = order = one.value["args"]["order"]
+            told = graph.invoke(Command(resume={one.id: NO if order == 1 else YES}), on("t"))
+        assert sorted(asked.values()) == [0, 1, 2]
+        assert [one.status for one in answers(told)] == ["success", "error", "success"]
+    assert sorted(bank.paid) == [(0, "10.00"), (2, "10.00")]
+
+
+def test_what_was_answered_in_the_ledger_counts_whatever_the_graph_is_resumed_with() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [calls(2), "done"], [bank.pay], ASKS)
+        asked = {one.value["args"]["order"]: one for one in interrupts(agent.invoke(ask(), on("t")))}
+        saver.ledger.approve(asked[0].value["approval"], by=KIM, actor=Actor("human:kim"))
+        saver.ledger.deny(asked[1].value["approval"], by=KIM, actor=Actor("human:kim"))
+        resume = {asked[0].id: "whatever", asked[1].id: YES}
+        told = agent.invoke(Command(resume=resume), on("t"))
+        assert [one.status for one in answers(told)] == ["success", "error"]
+    assert bank.paid == [(0, "10.00")]
+
+
+def test_a_graph_that_is_resumed_without_an_answer_asks_again() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        (first,) = interrupts(agent.invoke(ask(), on("t")))
+        (again,) = interrupts(agent.invoke(None, on("t")))
+        assert (again.id, again.value["approval"]) == (first.id, first.value["approval"])
+        assert names(saver.ledger).count("approval.requested") == 1
+    assert not bank.paid
+
+
+def test_an_answer_to_what_nobody_asked_is_an_error() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        (asked,) = interrupts(agent.invoke(ask(), on("t")))
+        with pytest.raises(UnknownInterruptError):
+            agent.invoke(Command(resume={"0" * 32: YES}), on("t"))
+        agent.invoke(Command(resume={asked.id: YES}), on("t"))
+        with pytest.raises(UnknownInterruptError):
+            agent.invoke(Command(resume={asked.id: NO}), on("t"))
+    assert bank.paid == [(17, "10.00")]
+
+
+@pytest.mark.parametrize(
+    ("told", "path"),
+    [
+        ("yes", "resume"),
+        (True, "resume"),
+        ({"result": {"id": "ch_9"}}, "resume"),
+        ({"approve": "yes", "by": KIM}, "resume"),
+        ({"approve": True}, "resume.by"),
+        ({"approve": True, "by": "agent:payer"}, "resume.by"),
+        ({"approve": True, "by": KIM, "args": {"amount": "1"}}, "resume.args"),
+        ({"approve": True, "by": KIM, "approval": "another"}, "resume.approval"),
+        ({"approve": True, "by": KIM, "reason": 3}, "resume.reason"),
+    ],
+)
+def test_what_is_no_answer_is_refused_and_may_be_answered_again(told: Any, path: str) -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        agent.invoke(ask(), on("t"))
+        with pytest.raises(InvalidInput) as error:
+            agent.invoke(Command(resume=told), on("t"))
+        assert error.value.path == path
+        assert not bank.paid
+        agent.invoke(Command(resume=YES), on("t"))
+    assert bank.paid == [(17, "10.00")]
+
+
+def test_a_branch_from_before_the_question_asks_anew_where_the_model_asks_anew() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        (first,) = interrupts(agent.invoke(ask(), on("t")))
+        agent.invoke(Command(resume={first.id: NO}), on("t"))
+        before = [one for one in agent.get_state_history(on("t")) if one.next == ("model",)][-1]
+        (second,) = interrupts(agent.invoke(None, before.config))
+        assert second.value["approval"] != first.value["approval"]
+        told = agent.invoke(Command(resume={second.id: YES}), on("t"))
+        assert [one.status for one in answers(told)] == ["success"]
+    assert bank.paid == [(17, "10.00")]
+
+
+def test_a_branch_from_the_question_itself_asks_about_the_same_act_and_finds_its_answer() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        (first,) = interrupts(agent.invoke(ask(), on("t")))
+        agent.invoke(Command(resume={first.id: NO}), on("t"))
+        before = next(one for one in agent.get_state_history(on("t")) if one.next == ("tools",))
+        (told,) = answers(agent.invoke(None, before.config))
+        assert "approval_denied" in str(told.content)
+        (approval,) = saver.ledger.contract("t#1").approvals
+        # A person lets it be asked about anew: the branch has an answer of its own then.
+        saver.ledger.run("t#1", actor=Actor("human:ann")).request_approval(approval.key)
+        (second,) = interrupts(agent.invoke(None, before.config))
+        assert second.value["approval"] != first.value["approval"]
+        told = agent.invoke(Command(resume={second.id: YES}), on("t"))
+        assert [one.status for one in answers(told)] == ["success"]
+    assert bank.paid == [(17, "10.00")]
+
+
+def test_another_thread_inherits_no_approval() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        (first,) = interrupts(agent.invoke(ask(), on("t")))
+        saver.ledger.approve(first.value["approval"], by=KIM, actor=Actor("human:kim"))
+        (second,) = interrupts(agent.invoke(ask(), on("other")))
+        assert second.value["approval"] != first.value["approval"]
+    assert not bank.paid
+
+
+def test_an_answer_to_what_is_void_asks_anew() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        (first,) = interrupts(agent.invoke(ask(), on("t")))
+        kim = saver.ledger.run("t#1", actor=Actor("human:kim"))
+        kim.revise_goal("Pay nobody", reason="changed my mind", by=KIM)
+        with pytest.raises(RunIsHeld, match="approval_void"):
+            agent.invoke(Command(resume={first.id: YES}), on("t"))
+        kim.deny(first.value["approval"], by=KIM)
+        (second,) = interrupts(agent.invoke(None, on("t")))
+        assert second.value["approval"] != first.value["approval"]
+    assert not bank.paid
+
+
+def test_where_people_have_to_be_authenticated_a_graph_passes_on_no_mere_name() -> None:
+    bank = Bank()
+    with open_ledger(":memory:", authenticated_answers=True) as ledger:
+        saver = LedgerSaver(ledger, actor=AGENT)
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        agent.invoke(ask(), on("t"))
+        with pytest.raises(NotAuthenticated):
+            agent.invoke(Command(resume=YES), on("t"))
+        kim = Actor("human:kim", authenticated_by="oidc:example")
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS, answers_as=kim)
+        agent.invoke(Command(resume=YES), on("t"))
+    assert bank.paid == [(17, "10.00")]
+
+
+@pytest.mark.anyio
+async def test_in_an_event_loop_answers_go_to_what_was_asked_too() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [calls(3), "done"], [bank.pay], ASKS)
+        asked = interrupts(await agent.ainvoke(ask(), on("t")))
+        resume = {one.id: NO if one.value["args"]["order"] == 1 else YES for one in reversed(asked)}
+        told = await agent.ainvoke(Command(resume=resume), on("t"))
+        assert [one.status for one in answers(told)] == ["success", "error", "success"]
+        saver.faces.close()
+    assert sorted(bank.paid) == [(0, "10.00"), (2, "10.00")]

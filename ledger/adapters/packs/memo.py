@@ -6,6 +6,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from ledger.adapters.packs.format import Ref
 
@@ -13,15 +14,32 @@ PIECES_KNOWN = 10_000
 """Pieces of which a memo knows where they are: those that were used last."""
 
 
+class Image(NamedTuple):
+    """What a group was made from."""
+
+    content: Any
+    """As `Imaging.image` gave it."""
+    size: int
+    """Bytes of its elements."""
+
+
 @dataclass(slots=True)
 class ListMemo:
     """A list as it was last stored."""
 
     elements: list[bytes]
+    """Each as it was written; empty where it is in a group of which there is an image."""
     refs: list[Ref | None]
     """Where each is by itself; None: only in a group."""
     groups: dict[tuple[int, int], Ref]
     """By level and number: groups of level 1 stand for 32 elements each."""
+    images: dict[int, Image] = field(default_factory=dict)
+    """Of groups of level 1, by number."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the elements."""
+        return sum(map(len, self.elements)) + sum(image.size for image in self.images.values())
 
 
 @dataclass(slots=True)
@@ -38,7 +56,7 @@ class Memo:
     @property
     def size(self) -> int:
         """Bytes of the elements that it holds on to."""
-        return sum(len(one) for known in self.lists.values() for one in known.elements)
+        return sum(known.size for known in self.lists.values())
 
     def only(self, line: str | None, names: Collection[str]) -> Memo:
         """Return a memo that knows of these lists of a line, and of nothing else."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from operator import ne
 from typing import Any, NamedTuple
 
 from ledger.adapters.packs.codec import Codec
@@ -16,7 +18,7 @@ from ledger.adapters.packs.format import (
     write_group,
     write_pack,
 )
-from ledger.adapters.packs.memo import ListMemo, Memo
+from ledger.adapters.packs.memo import Image, ListMemo, Memo
 from ledger.canonical import invalid
 from ledger.errors import InvalidInput
 
@@ -76,9 +78,8 @@ def pack(
             names[name] = writer.number(writer.place(piece))
             continue
         old = writer.memo.lists.get((line, name))
-        elements, same = writer.written(split.elements, name, old)
-        writer.weigh(sum(map(len, elements)), name)
-        known = writer.place_list(elements, same, old)
+        known = writer.place_list(writer.written(split.elements, name, old), old)
+        writer.weigh(known.size, name)
         lists[name] = known
         names[name] = [split.tag, [list(map(writer.number, level)) for level in writer.levels(known)]]
     return Packed(
@@ -86,11 +87,26 @@ def pack(
     )
 
 
+class Written(NamedTuple):
+    """A list that was written."""
+
+    elements: list[bytes]
+    """As in `ListMemo`."""
+    same: int
+    """So many of them, from the first on, are what is stored."""
+    images: dict[int, Image]
+
+
+_IN_A_GROUP = [b""] * FANOUT
+
+
 class _Writer:
     """Collects the pieces of a pack."""
 
     def __init__(self, codec: Codec, memo: Memo) -> None:
         self.codec = codec
+        self.image: Callable[[list[Any]], Any] = getattr(codec, "image", _untold)
+        """As in `Imaging`, where the codec is one."""
         self.memo = memo
         self.references = References()
         self.pieces: list[bytes] = []
@@ -127,28 +143,49 @@ class _Writer:
     def number(self, ref: Ref) -> int:
         return self.references.number(ref)
 
-    def written(self, elements: list[Any], name: str, old: ListMemo | None) -> tuple[list[bytes], int]:
-        """Write the elements of a list; say how many of them the stored one begins with, too.
+    def written(self, elements: list[Any], name: str, old: ListMemo | None) -> Written:
+        """Write the elements of a list, except for those that the stored one begins with, too.
 
-        One after another, so that what turns out to be stored is let go at once: what an element holds may
-        have changed since, so each is written, and in a long list that is where the time goes.
+        What an element holds may have changed since, so each is written to find out; what turns out to be
+        stored is let go at once. In a long list that is where the time goes.
         """
-        dumps, known = self.codec.dumps, [] if old is None else old.elements
-        same = 0
+        dumps = self.codec.dumps
         try:
-            for element, before in zip(elements, known, strict=False):
-                if dumps(element, name) != before:
-                    break
-                same += 1
-            return known[:same] + [dumps(element, name) for element in elements[same:]], same
+            known, same, images = ([], 0, {}) if old is None else self.unchanged(elements, name, old)
+            return Written(known[:same] + [dumps(element, name) for element in elements[same:]], same, images)
         except InvalidInput:
             # A path for each element would cost as much as a short element.
             for at, element in enumerate(elements):
                 dumps(element, f"{name}[{at}]")
             raise
 
-    def place_list(self, elements: list[bytes], same: int, old: ListMemo | None) -> ListMemo:
-        """Place the elements of a list, the first of them as in `old`, and the groups that are complete."""
+    def unchanged(
+        self, elements: list[Any], name: str, old: ListMemo
+    ) -> tuple[list[bytes], int, dict[int, Image]]:
+        """Count the elements that a list begins with as the stored one does, by groups where that is told."""
+        dumps, image = self.codec.dumps, self.image
+        known, same, images = list(old.elements), 0, {}
+        for number in range(min(len(elements), len(known)) // FANOUT):
+            these = slice(same, same + FANOUT)
+            # First the image: it is kept only if the elements still were what is stored afterwards.
+            found, before = image(elements[these]), old.images.get(number)
+            if found is None or before is None or found != before.content:
+                if any(map(ne, map(dumps, elements[these], repeat(name)), known[these])):
+                    break
+                before = None if found is None else Image(found, sum(map(len, known[these])))
+            if before is not None and (1, number) in old.groups:
+                images[number] = before
+                known[these] = _IN_A_GROUP
+            same += FANOUT
+        for element, piece in zip(elements[same:], known[same:], strict=False):
+            if dumps(element, name) != piece:
+                break
+            same += 1
+        return known, same, images
+
+    def place_list(self, written: Written, old: ListMemo | None) -> ListMemo:
+        """Place the elements of a list, and the groups that are complete."""
+        elements, same, images = written
         refs: list[Ref | None] = [] if old is None else old.refs[:same]
         refs += [None] * (len(elements) - same)
         groups: dict[tuple[int, int], Ref] = {}
@@ -167,7 +204,7 @@ class _Writer:
                     known = self.add(write_group(entries))
                 groups[level, number] = known
             level += 1
-        return ListMemo(elements, refs, groups)
+        return ListMemo(elements, refs, groups, images)
 
     def copied(self, element: bytes) -> Entry:
         """Return what stands for an element in its group."""
@@ -190,6 +227,10 @@ class _Writer:
             tail.append(ref)
         levels.append(tail)
         return levels
+
+
+def _untold(values: list[Any]) -> None:
+    """Stand for the image of values by a codec that makes none."""
 
 
 def _at(ref: Ref, digest: bytes) -> Ref:

@@ -53,9 +53,7 @@ def test_the_newest_stay_in_the_state_and_the_others_move_to_the_archive(place: 
     assert pages[0] == said[140:240]
 
 
-def test_a_program_that_goes_on_from_the_window_archives_each_message_once(
-    place: Place, thread: str
-) -> None:
+def test_a_program_that_goes_on_from_the_window_archives_each_message_once(place: Place, thread: str) -> None:
     for n in range(12):
         saves = place(window=3)
         loaded = saves.load(thread)

@@ -209,7 +209,20 @@ def test_a_deleted_conversation_begins_anew(place: Place, thread: str) -> None:
     assert place().load(f"{thread}-kept").state == {"n": 1}  # type: ignore[union-attr]
 
 
-NAMES = ["a/../../b", "..", ".", "/etc/passwd", "x" * 3000, "nul\0l", "A", "a", "é", "e\u0301", "\ud800", "a#1"]
+NAMES = [
+    "a/../../b",
+    "..",
+    ".",
+    "/etc/passwd",
+    "x" * 3000,
+    "nul\0l",
+    "A",
+    "a",
+    "é",
+    "e\u0301",
+    "\ud800",
+    "a#1",
+]
 
 
 def test_any_text_names_a_conversation(place: Place, thread: str) -> None:

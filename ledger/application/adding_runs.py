@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import BinaryIO, NamedTuple, Protocol
 
 from ledger.application.edge import Edge
-from ledger.application.expired import expired
+from ledger.application.explained import Absent, absent_of, explained
 from ledger.application.export_format import End, Entry, Shelf, Shelved, read_line
 from ledger.application.export_lines import Lines, read_one
 from ledger.application.payloads import contents_named
@@ -148,7 +147,7 @@ class Adding:
         self._count = count
         self._progress = progress
         self._open: set[str] = set()
-        self._known: dict[bytes, datetime] = {}
+        self._known: dict[bytes, Absent] = {}
 
     def run(self) -> None:
         """Store it.
@@ -241,7 +240,9 @@ class Adding:
 
     def _note_known(self, record: Record) -> None:
         for digest in contents_named(record):
-            self._known[digest] = max(self._known.get(digest, record.at), record.at)
+            one = self._known.get(digest)
+            if one is None or one.at <= record.at:
+                self._known[digest] = absent_of(record, digest)
         if len(self._known) >= _LOOKED_UP:
             self._add_known()
 
@@ -249,12 +250,8 @@ class Adding:
         """Add contents that records name which are here, and that are not, unless they were dropped here."""
         known, self._known = self._known, {}
         missing = self._missing({one.place: one for one in self._shelved(known)})
-        said = expired(self._edge, {one.place.digest for one in missing})
-        lost = [
-            one
-            for one in missing
-            if (dropped := said.get(one.place.digest)) is None or known[one.place.digest] >= dropped.cutoff
-        ]
+        gone = {one.digest for one in explained(self._edge, (known[one.place.digest] for one in missing))}
+        lost = [one for one in missing if one.place.digest not in gone]
         for some in _by_size(lost):
             blobs = tuple(map(self._content, some))
             self._edge.store.restore(Restore(self._edge.tenant, (), blobs))

@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime
 from heapq import merge
 from operator import attrgetter
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from typing import NamedTuple
 from ledger.application.adding_runs import comes_from
 from ledger.application.edge import Edge
 from ledger.application.expired import expired
+from ledger.application.explained import Absent, absent_of, explained
 from ledger.application.export_format import (
     End,
     Entry,
@@ -161,7 +161,7 @@ class _Work:
         self._shelf = shelf
         self.last: dict[str, tuple[int, bytes]] = {}
         self.records = self.contents = self.missing = self.dropped = 0
-        self._unexplained: list[tuple[bytes, datetime]] = []
+        self._unexplained: list[Absent] = []
 
     def page(self, rows: Sequence[StoredRow]) -> None:
         """Write some records, each behind the contents that it is the first to name."""
@@ -174,7 +174,7 @@ class _Work:
             digests = dict.fromkeys(contents_named(record))
             named = [one for digest in digests for one in kept.get(digest, ())]
             fresh = [one for one in named if self._shelf.add(one.place)]
-            absent = [(digest, record.at) for digest in digests if digest not in kept]
+            absent = [absent_of(record, digest) for digest in digests if digest not in kept]
             self.missing += len(absent)
             self._unexplained += absent
             if part and size + sum(one.size for one in fresh) > _CONTENT_BYTES:
@@ -189,8 +189,7 @@ class _Work:
     def explain(self) -> None:
         """Count those of the missing contents of which an event says that they were dropped."""
         absent, self._unexplained = self._unexplained, []
-        said = expired(self._edge, {digest for digest, _ in absent})
-        self.dropped += sum(digest in said and at < said[digest].cutoff for digest, at in absent)
+        self.dropped += len(explained(self._edge, absent))
 
     def _checked(self, row: StoredRow) -> Record:
         record = decoded(row)
@@ -211,7 +210,7 @@ class _Work:
                 blob = found.get(one.place)
                 if blob is None:
                     self.missing += 1  # it was dropped between the two reads
-                    self._unexplained.append((one.digest, decoded(row).at))
+                    self._unexplained.append(absent_of(decoded(row), one.digest))
                     continue
                 if hashlib.sha256(blob.content).digest() != blob.digest:
                     digest = blob.digest.hex()

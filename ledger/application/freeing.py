@@ -24,7 +24,7 @@ from ledger.application.own_stream import STREAM
 from ledger.application.reading import contents_of
 from ledger.application.runs import Run
 from ledger.application.state_sayings import KIND, unframed
-from ledger.application.states import SavedPart, SavedState, drops_of, ever_saved
+from ledger.application.states import SavedPart, SavedState, drops_of, ever_saved, state_id
 from ledger.canonical import invalid
 from ledger.errors import IntegrityError, Superseded, UndecodableRecord
 from ledger.stores.base import BlobRow
@@ -198,7 +198,7 @@ class _Work:
         kept: list[SavedState | SavedPart] = []
         gone: dict[bytes, None] = {}
         for one in ever_saved(self.edge, self._run.id, contract.position):
-            if drops.dropped(one.line, _state(one), one.position):
+            if drops.dropped(one.line, state_id(one), one.position):
                 gone[one.digest] = None
             else:
                 kept.append(one)
@@ -360,11 +360,7 @@ def _told(state: SavedState) -> Iterator[None]:
 
 def name_of(one: SavedState | SavedPart) -> SavedName:
     """Name a state, or the state that a part is kept after."""
-    return SavedName.unchecked({"id": _state(one), "line": one.line})
-
-
-def _state(one: SavedState | SavedPart) -> str:
-    return one.id if isinstance(one, SavedState) else one.state
+    return SavedName.unchecked({"id": state_id(one), "line": one.line})
 
 
 def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -246,10 +246,22 @@ def ever_saved(edge: Edge, run: str, upto: int) -> Iterator[SavedState | SavedPa
     while rows := edge.store.read(edge.tenant, run, after=after, upto=upto, limit=PAGE):
         after = rows[-1].position
         for row in rows:
-            if _is(row, StateSaved.name):
-                yield state_of(decoded(row))
-            elif _is(row, StatePartSaved.name):
-                yield part_of(decoded(row))
+            if _is(row, StateSaved.name) or _is(row, StatePartSaved.name):
+                found = saved_in(decoded(row))
+                assert found is not None
+                yield found
+
+
+def saved_in(record: Record) -> SavedState | SavedPart | None:
+    """Take the state or the part out of a record that was saved by it; None: none was."""
+    if isinstance(record.event, StateSaved):
+        return state_of(record)
+    return part_of(record) if isinstance(record.event, StatePartSaved) else None
+
+
+def state_id(one: SavedState | SavedPart) -> str:
+    """Return the id of a state, or of the state that a part was kept after."""
+    return one.id if isinstance(one, SavedState) else one.state
 
 
 def _is(row: StoredRow, name: str) -> bool:

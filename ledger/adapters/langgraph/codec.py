@@ -21,6 +21,7 @@ from typing import Any
 import ormsgpack
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
+from ledger.adapters.langgraph.images import PLAIN, image
 from ledger.adapters.langgraph.kinds import MARK
 from ledger.adapters.langgraph.types import KnownTypes
 from ledger.adapters.packs import Split
@@ -28,6 +29,8 @@ from ledger.canonical import invalid
 from ledger.errors import InvalidInput, LedgerError, UndecodableRecord
 
 DEPTH = 200
+DEPTH_TOLD = 32
+"""Where a value is nested more deeply it is not told what of it is wrong."""
 NAMED, TUPLE, PAIRS, BIG, TEXT, SET, FROZENSET = range(1, 8)
 _OPTIONS = (
     ormsgpack.OPT_PASSTHROUGH_BIG_INT
@@ -38,7 +41,6 @@ _OPTIONS = (
     | ormsgpack.OPT_PASSTHROUGH_TUPLE
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
-_PLAIN = frozenset({bool, bytes, dict, float, int, list, str, tuple, type(None)})
 _LISTS: dict[type, str] = {list: "list", tuple: "tuple"}
 _MARKED = bytes((MARK,))
 _pack, _unpack = ormsgpack.packb, ormsgpack.unpackb
@@ -74,7 +76,7 @@ class GraphCodec:
         cls = type(value)
         known = self._written.get(cls)
         try:
-            if known is None and cls not in _PLAIN and self.types.of(cls) is not None:
+            if known is None and cls not in PLAIN and self.types.of(cls) is not None:
                 known = self._written[cls]
             if known is None:
                 return _pack(value, self._hook, _OPTIONS)
@@ -103,6 +105,10 @@ class GraphCodec:
         except Exception as error:
             raise self._told(content, error) from error
 
+    def image(self, values: list[Any]) -> Any:
+        """Return what is equal only where each value would be written as the same bytes; None: who knows."""
+        return image(values, self.types.messages, self._write)
+
     def split(self, value: Any) -> Split | None:
         """Take lists apart, and lists in the snapshot of a delta channel."""
         tag = _LISTS.get(type(value))
@@ -127,6 +133,9 @@ class GraphCodec:
         raise UndecodableRecord(f"a saved state has a list of the kind {tag!r:.50}, which is not known here")
 
     # --- writing ----------------------------------------------------------------------------------
+
+    def _write(self, value: Any) -> bytes:
+        return _pack(value, self._hook, _OPTIONS)
 
     def _default(self, value: Any) -> Any:
         kind = self.types.of(type(value))
@@ -228,16 +237,39 @@ class GraphCodec:
         except Exception as error:
             raise _changed(name, error) from error
 
-    def _told(self, content: bytes, error: Exception) -> UndecodableRecord:
-        """Say what is wrong with a value: it is no value, or its class has changed."""
+    def _told(self, content: bytes, error: Exception, depth: int = 0) -> UndecodableRecord:
+        """Say what is wrong with a value: it is none, or something in it is of a type that is not known.
+
+        What is raised while an extension is read does not come through MessagePack's reader.
+        """
+        met: list[UndecodableRecord] = []
+
+        def look(code: int, inner: bytes) -> Any:
+            try:
+                return self._extension(code, inner)
+            except UndecodableRecord as known:
+                met.append(known)
+            except Exception as unknown:  # noqa: BLE001 - whatever it is, it is told further in
+                if depth < DEPTH_TOLD and code not in (BIG, TEXT):
+                    met.extend(self._told(part, unknown, depth + 1) for part in _parts(code, inner))
+            raise ValueError
+
         try:
-            if content[:1] == _MARKED:
-                start = 2 + content[1]
-                self._unpack(content[start:])
-                return _changed(content[2:start].decode(), error)
+            start = 2 + content[1] if content[:1] == _MARKED else 0
+            _unpack(content[start:], ext_hook=look)
+            return _changed(content[2:start].decode(), error) if start else _undecodable(error)
         except Exception:  # noqa: BLE001 - then it is none
-            return _undecodable(error)
-        return _undecodable(error)
+            return next((one for one in met if isinstance(one, UnknownType)), _undecodable(error))
+
+
+def _parts(code: int, content: bytes) -> list[bytes]:
+    """Return what stands in an extension as values of its own."""
+    if code not in (SET, FROZENSET):
+        return [content]
+    try:
+        return [part for part in _unpack(content) if isinstance(part, bytes)]
+    except ValueError:
+        return []
 
 
 def _changed(name: str, error: Exception) -> UnknownType:

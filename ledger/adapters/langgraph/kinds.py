@@ -98,7 +98,9 @@ def message_kind(cls: type[BaseModel]) -> Kind:
         # Names in their order are compared quicker than sets, and a long history is written again and again.
         if tuple(known) == in_order and not value.__pydantic_extra__ and not value.__pydantic_private__:
             return known
-        return general_take(value)
+        shape, kept, extra, private, _ = general_take(value)
+        # Which fields were given is not kept of a message: its fields alone tell what is written.
+        return [shape, kept, extra, private, sorted(fields - kept.keys())]
 
     def build(data: Any) -> Any:
         if is_plain and type(data) is dict and data.keys() == fields:
@@ -164,7 +166,8 @@ def _builder(cls: type[BaseModel]) -> Callable[..., Any]:
     ) -> Any:
         value = _new(cls)
         _set_fields(value, given)
-        _set_given(value, set(fields.difference(unset) if unset else fields))
+        known = set(fields.difference(unset) if unset else fields)
+        _set_given(value, known.union(extra) if extra else known)
         _set_extra(value, None if no_extra else (extra or {}))
         _set_private(value, (private or {}) if has_private else None)
         return value

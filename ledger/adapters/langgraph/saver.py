@@ -75,9 +75,10 @@ class LedgerSaver(AwaitedSaver):
             gate: how the gate is asked before a graph goes on with a thread, or "off".
             goal: says what the run of a thread is for; None: a sentence that names the thread.
             serde: must be None: only data and registered types are stored.
-            types: classes whose values may stand in the state, beside what is data anyway, the messages of
-                LangChain and what the graph's own schema names: pydantic models, dataclasses, named tuples
-                and enums; or such classes by the name that is stored of each.
+            types: classes whose values may stand in the state, beside what is data anyway and the messages of
+                LangChain: pydantic models, dataclasses, named tuples and enums, with what their fields are
+                of; the schema of a graph stands for all classes in it. Or such classes by the name that is
+                stored of each.
 
         Raises:
             InvalidInput: a serializer is given, no ledger, or a class that cannot be stored.
@@ -147,10 +148,11 @@ class LedgerSaver(AwaitedSaver):
         take: Callable[[Any], Any] | None = None,
         build: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Let values of a class stand in the state.
+        """Let values of a class stand in the state, and those of the classes that its fields are of.
 
         Args:
-            cls: a pydantic model, a dataclass, a named tuple or an enum; with `take` and `build` any class.
+            cls: a pydantic model, a dataclass, a named tuple or an enum, or a typed dictionary of such; with
+                `take` and `build` any class.
             name: what is stored of the class, so that it is found again after it was moved; None: its module
                 and name.
             take: turns a value into data.
@@ -162,7 +164,10 @@ class LedgerSaver(AwaitedSaver):
         self._types.register(cls, name, take=take, build=build)
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> LedgerSaver:
-        """Return a saver that knows the classes of a graph's schema, too; compiling a graph calls it."""
+        """Return a saver that knows the classes of a graph's schema, too.
+
+        A graph that is compiled calls it where LangGraph is strict: `LANGGRAPH_STRICT_MSGPACK=true`.
+        """
         types = self._types.with_schema(extra_allowlist)
         if types is self._types:
             return self

@@ -35,8 +35,10 @@ from langgraph.types import (
     TimeoutPolicy,
 )
 from pydantic import BaseModel
+from typing_extensions import is_typeddict
 
 from ledger.adapters.langgraph.kinds import Kind, checked_name, is_derivable, kind_of, message_kind, name_of
+from ledger.adapters.langgraph.schemas import classes_in
 from ledger.canonical import invalid
 
 Types = Iterable[type] | Mapping[str, type]
@@ -54,6 +56,8 @@ class KnownTypes:
             cls: (kind.mark, kind.take) for cls, kind in _BUILTIN.items()
         }
         """What is written of a value of a class: its mark, and its data."""
+        self.messages = set(_MESSAGES)
+        """Classes whose values are written by their fields alone, where they have nothing else."""
         self.read = {kind.mark: kind.build for kind in self._by_name.values()}
         """What builds a value from its data, by its mark."""
 
@@ -65,10 +69,11 @@ class KnownTypes:
         take: Callable[[Any], Any] | None = None,
         build: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Let values of a class stand in states.
+        """Let values of a class stand in states, and those of the classes that its fields are of.
 
         Args:
-            cls: a pydantic model, a dataclass, a named tuple or an enum; with `take` and `build` any class.
+            cls: a pydantic model, a dataclass, a named tuple or an enum, or a typed dictionary of such; with
+                `take` and `build` any class.
             name: under which they are stored; None: the module and the name of the class.
             take: turns a value into data.
             build: turns what `take` gave into a value.
@@ -80,10 +85,17 @@ class KnownTypes:
             raise invalid("types", f"a class is registered, not {cls!r:.50}")
         if (take is None) != (build is None):
             raise invalid("types", "`take` and `build` are given together")
-        if take is None or build is None:
-            kind = kind_of(cls, name)
-        else:
-            kind = Kind(checked_name(cls, name), cls, take, build)
+        if take is not None and build is not None:
+            self._add(Kind(checked_name(cls, name), cls, take, build))
+            return
+        found = [one for one in classes_in(cls) if one is not cls and self.of(one) is None]
+        if name is not None or not is_typeddict(cls):
+            self._add(kind_of(cls, name))
+        for one in found:
+            self._add(kind_of(one))
+
+    def _add(self, kind: Kind) -> None:
+        cls = kind.cls
         known = self._by_name.get(kind.name)
         if known is not None and (known.cls.__module__, known.cls.__qualname__) != (
             cls.__module__,
@@ -93,6 +105,7 @@ class KnownTypes:
         self._by_name[kind.name] = kind
         self._by_class[cls] = kind
         self.written[cls] = kind.mark, kind.take
+        self.messages.discard(cls)
         self.read[kind.mark] = kind.build
 
     def with_schema(self, names: Iterable[tuple[str, ...]]) -> KnownTypes:
@@ -109,6 +122,7 @@ class KnownTypes:
         table._by_class = dict(self._by_class)
         table._by_name = dict(self._by_name)
         table._awaited = self._awaited | wanted
+        table.messages = set(self.messages)
         table.written, table.read = dict(self.written), dict(self.read)
         for module, name in wanted:
             cls = getattr(sys.modules.get(module), name, None)
@@ -190,25 +204,27 @@ def _plain() -> list[Kind]:
     return [Kind("path", elsewhere, str, Path), *kinds, Kind("path", here, str, Path)]
 
 
+_MESSAGES: tuple[type[BaseModel], ...] = (
+    m.AIMessage,
+    m.AIMessageChunk,
+    m.ChatMessage,
+    m.ChatMessageChunk,
+    m.FunctionMessage,
+    m.FunctionMessageChunk,
+    m.HumanMessage,
+    m.HumanMessageChunk,
+    m.RemoveMessage,
+    m.SystemMessage,
+    m.SystemMessageChunk,
+    m.ToolMessage,
+    m.ToolMessageChunk,
+    Document,
+)
+
+
 def _of_libraries() -> list[Kind]:
-    messages: list[type[BaseModel]] = [
-        m.AIMessage,
-        m.AIMessageChunk,
-        m.ChatMessage,
-        m.ChatMessageChunk,
-        m.FunctionMessage,
-        m.FunctionMessageChunk,
-        m.HumanMessage,
-        m.HumanMessageChunk,
-        m.RemoveMessage,
-        m.SystemMessage,
-        m.SystemMessageChunk,
-        m.ToolMessage,
-        m.ToolMessageChunk,
-        Document,
-    ]
     return [
-        *map(message_kind, messages),
+        *map(message_kind, _MESSAGES),
         *map(
             kind_of,
             (

@@ -14,6 +14,7 @@ from tests.benchmarks import (
     appends,
     asking,
     callers,
+    checkpoints,
     cpu,
     effects,
     following,
@@ -22,6 +23,7 @@ from tests.benchmarks import (
     one_run,
     postgres_appends,
     postgres_callers,
+    postgres_checkpoints,
     postgres_footprint,
     postgres_reading,
     projecting,
@@ -42,6 +44,7 @@ EMBEDDED: dict[str, Callable[[Path], list[Result]]] = {
     "resuming": resuming.measure,
     "projecting": projecting.measure,
     "asking": asking.measure,
+    "checkpoints": checkpoints.measure,
 }
 """On SQLite, in an empty folder."""
 
@@ -57,6 +60,7 @@ SERVED: dict[str, Callable[[str], list[Result]]] = {
     "postgres-resuming": resuming.measure_postgres,
     "postgres-projecting": projecting.measure_postgres,
     "postgres-footprint": postgres_footprint.measure,
+    "postgres-checkpoints": postgres_checkpoints.measure,
     "following": following.measure,
     "peers": peers.measure,
 }

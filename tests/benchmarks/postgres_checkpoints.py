@@ -14,7 +14,8 @@ from tests.benchmarks.measure import Result
 from tests.benchmarks.workload import ACTOR
 
 _SIZES = b"""
-SELECT sum(size) FILTER (WHERE namespace = 'intent_ledger')::bigint, sum(size) FILTER (WHERE is_theirs)::bigint
+SELECT sum(size) FILTER (WHERE namespace = 'intent_ledger')::bigint,
+    sum(size) FILTER (WHERE is_theirs)::bigint
 FROM (
     SELECT pg_total_relation_size(oid) AS size, relnamespace::regnamespace::text AS namespace,
         relname LIKE 'checkpoint%' AS is_theirs

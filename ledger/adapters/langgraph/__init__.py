@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
 from ledger.adapters.langgraph.codec import UnknownType
 from ledger.adapters.langgraph.deleting import StillNeeded
 from ledger.adapters.langgraph.prompting import acontract_text, contract_text
-from ledger.adapters.langgraph.resuming import Gate
+from ledger.adapters.langgraph.resuming import Gate, ThreadIsHeld
 from ledger.adapters.langgraph.running import aledger_run, ledger_run
 from ledger.adapters.langgraph.saver import LedgerSaver
 from ledger.adapters.langgraph.tool_node import LedgerToolCalls
@@ -26,6 +26,7 @@ __all__ = [
     "LedgerSaver",
     "LedgerToolCalls",
     "StillNeeded",
+    "ThreadIsHeld",
     "UnknownType",
     "acontract_text",
     "aledger_run",

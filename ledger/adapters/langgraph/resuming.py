@@ -53,6 +53,17 @@ def opening_of(gate: GateChoice) -> dict[str, Any]:
     return {"runtime": gate.runtime if isinstance(gate, Gate) else None}
 
 
+class ThreadIsHeld(RunIsHeld):
+    """The gate does not let a thread go on, and its graph did nothing: clear what `reasons` name.
+
+    `verdict` is the strictest; each of the reasons has its `kind`, `what` is the matter, and the event that
+    it is `cleared_by`, as plain values.
+    """
+
+    verdict: str
+    reasons: list[dict[str, Any]]
+
+
 class Gatekeeper:
     """Enters threads for the loops of graphs. Programs' threads may share it."""
 
@@ -74,8 +85,7 @@ class Gatekeeper:
         """Enter a thread for the loop whose config this is, and leave there what it goes on with.
 
         Raises:
-            RunIsHeld: the gate does not let the thread go on; `verdict` and `reasons` say why, and what
-                clears each.
+            ThreadIsHeld: the gate does not let the thread go on.
             RunIsClosed: a person had it succeeded by a run that is none of this thread.
         """
         said = config["configurable"]
@@ -142,7 +152,9 @@ class Gatekeeper:
         """Tell whether it is the next turn of what this saver did last, and nothing stands in the way."""
         with self._mutex:
             mine = self._mine.get(entry.thread)
-        if mine is None or mine is not entry.run or mine.incarnation != contract.incarnation:
+        if mine is not entry.run or entry.run.incarnation != contract.incarnation:
+            return False
+        if contract.stopped is not None:
             return False
         return bool(self._ask(entry, dry_run=True))
 
@@ -184,13 +196,13 @@ class Gatekeeper:
         return Entered(entry.thread, entry.run, message)
 
 
-def held(entry: Entry, decision: Resumption[Run]) -> RunIsHeld:
+def held(entry: Entry, decision: Resumption[Run]) -> ThreadIsHeld:
     """Build the error that tells why a thread does not go on, and what clears each reason."""
     verdict = decision.verdict.value
     reasons = [one.model_dump(mode="json", exclude_none=True) for one in decision.reasons]
     told = "; ".join(f"{one.kind}: {one.what} (cleared by {one.cleared_by})" for one in decision.reasons)
     way = ": it begins anew with saver.restart(thread_id, reason=…, by=…)" if verdict == "restart" else ""
-    return RunIsHeld(
+    return ThreadIsHeld(
         f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}",
         rule="run_is_held",
         position=decision.position,
@@ -205,7 +217,7 @@ def _is_untouched(contract: Contract) -> bool:
     return (
         contract.saved is None
         and not contract.effects
-        and contract.tally.effects_done == 0
+        and contract.tally.effects == 0
         and contract.incarnation == 1
         and contract.stopped is None
         and contract.fork_of is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
+from pydantic import Field
 
 from ledger import Actor, Happened, Ledger, NotHappened, current_effect, open_ledger
 from ledger.adapters.langgraph import LedgerSaver
@@ -18,8 +19,6 @@ from ledger.adapters.langgraph.middleware import LedgerMiddleware
 
 AGENT = Actor("agent:payer", session="one")
 KIM = "human:kim"
-
-Reply = str | list[ToolCall]
 
 
 class Script(BaseChatModel):
@@ -29,7 +28,7 @@ class Script(BaseChatModel):
     """
 
     lines: list[Any]
-    shown: list[list[BaseMessage]] = []
+    shown: list[list[BaseMessage]] = Field(default_factory=list)
     """What it was shown, call by call."""
 
     @property
@@ -49,7 +48,7 @@ class Script(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
 
-def call(tool: str, id: str = "call-1", **args: Any) -> ToolCall:
+def call(tool: str, id: str = "call-1", /, **args: Any) -> ToolCall:
     return ToolCall(name=tool, args=args, id=id, type="tool_call")
 
 
@@ -81,7 +80,9 @@ class Bank:
         return self.pay(order, amount, currency)
 
     def find(self, key: str, args: dict[str, Any]) -> Happened | NotHappened:
-        return Happened({"content": f"found {self.keys.index(key) + 1}"}) if key in self.keys else NotHappened()
+        return (
+            Happened({"content": f"found {self.keys.index(key) + 1}"}) if key in self.keys else NotHappened()
+        )
 
 
 @contextmanager
@@ -98,8 +99,8 @@ def beside(saver: LedgerSaver, **options: Any) -> LedgerSaver:
 
 def agent_of(
     saver: LedgerSaver,
-    lines: Sequence[Reply],
-    tools: Sequence[Callable[..., Any]],
+    lines: Sequence[Any],
+    tools: Sequence[Any],
     declared: Any = (),
     *,
     before: Sequence[Any] = (),
@@ -110,7 +111,7 @@ def agent_of(
     """Make an agent: its model follows the lines, and its tools go through the ledger."""
     acts = LedgerMiddleware(saver, declared, **options)
     return create_agent(
-        model or Script(lines=list(lines), shown=[]),
+        model or Script(lines=list(lines)),
         tools=list(tools),
         middleware=[*before, acts, *behind],
         checkpointer=saver,
@@ -121,7 +122,7 @@ def on(thread: str, **more: Any) -> RunnableConfig:
     return {"configurable": {"thread_id": thread, **more}}
 
 
-def ask(text: str = "go on") -> dict[str, Any]:
+def ask(text: str = "go on") -> Any:
     return {"messages": [HumanMessage(text)]}
 
 

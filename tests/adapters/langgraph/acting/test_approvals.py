@@ -89,12 +89,11 @@ def test_answers_may_come_one_by_one_and_from_several_processes() -> None:
     bank = Bank()
     with saving() as saver:
         agent = agent_of(saver, [calls(3), "done"], [bank.pay], ASKS)
-        waiting = interrupts(agent.invoke(ask(), on("t")))
-        for answer in (YES, NO, YES):
-            saver = beside(saver)
-            agent = agent_of(saver, [calls(3), "done"], [bank.pay], ASKS)
-            told = agent.invoke(Command(resume={waiting.pop().id: answer}), on("t"))
-        assert sorted(one.status for one in answers(told)) == ["error", "success", "success"]
+        waiting = {one.value["args"]["order"]: one.id for one in interrupts(agent.invoke(ask(), on("t")))}
+        for order, answer in ((2, YES), (1, NO), (0, YES)):
+            agent = agent_of(beside(saver), [calls(3), "done"], [bank.pay], ASKS)
+            told = agent.invoke(Command(resume={waiting[order]: answer}), on("t"))
+        assert [one.status for one in answers(told)] == ["success", "error", "success"]
         assert names(saver.ledger).count("approval.requested") == 3
     assert sorted(bank.paid) == [(0, "10.00"), (2, "10.00")]
 
@@ -103,7 +102,7 @@ def test_the_calls_of_one_node_ask_one_after_another_and_no_answer_goes_to_anoth
     bank = Bank()
     with saving() as saver:
         acts = LedgerToolCalls(saver, ASKS)
-        builder = StateGraph(MessagesState)
+        builder: Any = StateGraph(MessagesState)
         builder.add_node("model", lambda _: {"messages": [AIMessage("", tool_calls=calls(3))]})
         builder.add_node("tools", acts.node([bank.pay]))
         builder.add_edge(START, "model").add_edge("model", "tools")

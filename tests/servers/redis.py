@@ -1,4 +1,4 @@
-"""A real redis-server, which a test may kill, stop, empty and start again: what is in it is lost each time."""
+"""A real redis-server, which a test may kill, freeze, empty and start again: it keeps nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ class RedisServer:
         self._program = _program()
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
+        # It ends with the thread that started it, so that is one that lives as long as this.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="redis")
         folder.mkdir(parents=True, exist_ok=True)
         self.start()
 
@@ -42,15 +45,7 @@ class RedisServer:
         """Start it, empty, and wait until it answers."""
         if self._process is not None:
             return
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", self._program, "--port", str(self.port), *SETTINGS],
-                cwd=self._folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        process = self._process
+        process = self._process = self._starter.submit(self._started).result()
 
         def answers() -> bool:
             assert process.poll() is None, (self._folder / "log").read_text()
@@ -61,6 +56,16 @@ class RedisServer:
                 return False
 
         until(answers, "Redis answers")
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with (self._folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", self._program, "--port", str(self.port), *SETTINGS],
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
 
     def client(self) -> redis.Redis:
         """Return a client of its own, to look and to meddle."""
@@ -90,6 +95,7 @@ class RedisServer:
 
     def close(self) -> None:
         self.kill()
+        self._starter.shutdown()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

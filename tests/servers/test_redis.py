@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
-from tests.servers import redis as servers
 from tests.servers.redis import RedisServer
 
 
@@ -34,7 +36,9 @@ def test_it_loses_everything_when_it_is_killed_and_comes_back_on_its_port(server
 
 def test_frozen_it_takes_connections_and_answers_nothing(server: RedisServer) -> None:
     server.freeze()
-    with redis.Redis(port=server.port, socket_timeout=0.05) as client, pytest.raises(redis.TimeoutError):
+    once = Retry(NoBackoff(), 0)
+    client = redis.Redis(port=server.port, socket_timeout=0.05, retry=once)
+    with client, pytest.raises(redis.TimeoutError):
         client.ping()
     server.thaw()
     with server.client() as client:
@@ -46,6 +50,6 @@ def test_want_of_it_skips_a_test_and_fails_it_in_continuous_integration(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ci: str, told: type[BaseException]
 ) -> None:
     monkeypatch.setenv("CI", ci)
-    monkeypatch.setattr(servers.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(told, match="no redis-server"):
         RedisServer(tmp_path / "redis")

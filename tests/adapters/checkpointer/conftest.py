@@ -1,4 +1,4 @@
-"""Places where checkpoints are kept, each opened as often as a test likes: in ledgers, in files, behind a cache."""
+"""Places where checkpoints are kept: in ledgers and in files, each plain and behind a cache."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Place:
     stack: ExitStack
     clock: Clock
 
-    def __call__(self, *, anew: bool = True, **options: Any) -> Checkpointer:
+    def __call__(self, **options: Any) -> Checkpointer:
         """Open it, as a program does that was started anew: it remembers nothing."""
         if self.redis is not None and "cache" not in options:
             options["cache"] = RedisCache(self.redis.url, patience_seconds=5.0)

@@ -1,4 +1,4 @@
-"""A state is plain data: what is saved loads equal and of equal types, and anything else is refused by its path."""
+"""A state is plain data: it loads equal and of equal types, and anything else is refused by its path."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def values(format: Format) -> st.SearchStrategy[Any]:
     text = st.text(st.characters(exclude_categories=["Cs"]))
     numbers = st.integers(-(2**63), 2**64 - 1) if format == "msgpack" else st.integers()
     floats = st.floats(allow_nan=False, allow_infinity=False)
-    leaves = st.one_of(st.none(), st.booleans(), numbers, floats, text)
+    leaves: st.SearchStrategy[Any] = st.one_of(st.none(), st.booleans(), numbers, floats, text)
     if format == "msgpack":
         leaves |= st.binary()
     return st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(text, inner), max_leaves=12)
@@ -52,9 +52,11 @@ def values(format: Format) -> st.SearchStrategy[Any]:
 
 @pytest.fixture(scope="module")
 def saves() -> Iterator[dict[Format, Checkpointer]]:
-    with Checkpointer.open(":memory:", messages=None) as plain:
-        with Checkpointer.open(":memory:", messages=None, format="msgpack") as packed:
-            yield {"json": plain, "msgpack": packed}
+    with (
+        Checkpointer.open(":memory:", messages=None) as plain,
+        Checkpointer.open(":memory:", messages=None, format="msgpack") as packed,
+    ):
+        yield {"json": plain, "msgpack": packed}
 
 
 @given(data=st.data(), format=st.sampled_from(["json", "msgpack"]))
@@ -140,7 +142,7 @@ REFUSED: list[tuple[str, Callable[[], Any], str]] = [
     ("tuple", lambda: (1, 2), "a tuple would come back as a list"),
     ("set", lambda: {1}, "a set"),
     ("frozenset", lambda: frozenset({1}), "a set"),
-    ("keys", lambda: {"a": 1}.keys(), "a set"),
+    ("keys", {"a": 1}.keys, "a set"),
     ("bytearray", lambda: bytearray(b"x"), "a bytearray"),
     ("enum", lambda: Colour.RED, "an enum member"),
     ("int enum", lambda: Level.HIGH, "an enum member"),

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -65,7 +66,7 @@ def test_it_is_synced_and_complete_before_it_gets_its_place(
         def called(*args: Any, **options: Any) -> Any:
             target = args[0]
             if isinstance(target, int):
-                target = os.readlink(f"/proc/self/fd/{target}") if sys.platform == "linux" else ""
+                target = Path(f"/proc/self/fd/{target}").readlink() if sys.platform == "linux" else ""
             steps.append(f"{name} {Path(target).parent.name if name != 'fsync' else Path(target).name}")
             return call(*args, **options)
 
@@ -143,7 +144,7 @@ def test_what_the_disk_refuses_is_told_and_nothing_is_half_there(
         disk.setattr(Path if call == "mkdir" else os, call, full)
         with pytest.raises(StoreUnavailable) as told:
             saves.save("chat", {"n": 1}, at="loop_tail")
-    assert told.value.reason == "enospc"
+    assert told.value.data["reason"] == "enospc"
     assert open_().load("chat") is None
     saves.save("chat", {"n": 1}, at="loop_tail")
     assert open_().load("chat").state == {"n": 1}  # type: ignore[union-attr]
@@ -152,7 +153,7 @@ def test_what_the_disk_refuses_is_told_and_nothing_is_half_there(
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable) as told:
         Checkpointer.open(f"files:{tmp_path}/none/saves")
-    assert told.value.reason == "enoent"
+    assert told.value.data["reason"] == "enoent"
     with pytest.raises(InvalidInput):
         Checkpointer.open("files:")
     with pytest.raises(InvalidInput) as wrong:
@@ -174,7 +175,7 @@ def test_a_thread_deleted_by_who_was_killed_is_gone_and_its_files_go_later(
         saves.save(thread, {"n": 1}, at="loop_tail")
     gone = tmp_path / "saves" / "gone"
     with monkeypatch.context() as interrupted:
-        interrupted.setattr(folder.shutil, "rmtree", lambda *args, **options: None)
+        interrupted.setattr(shutil, "rmtree", lambda *args, **options: None)
         assert saves.delete("chat")
     assert saves.load("chat") is None
     assert len(list(gone.iterdir())) == 1

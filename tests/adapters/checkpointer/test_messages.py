@@ -202,10 +202,8 @@ def test_whatever_is_said_is_in_the_state_or_the_archive_in_its_last_version(
         for said, how in turns:
             new = [message(number, text) for number, text in said]
             loaded = saves.load("chat")
-            if how == "all":
-                base = history
-            else:
-                base = [] if loaded is None else loaded.state["messages"]
+            in_window = [] if loaded is None else loaded.state["messages"]
+            base = history if how == "all" else in_window
             if how == "anew":
                 saves._engine._tails.clear()  # as in a program that was started again
             history = [*base, *new]

@@ -232,6 +232,7 @@ def test_any_text_names_a_conversation(place: Place, thread: str) -> None:
         saves.save(name, {"n": number}, at="loop_head")
     other = place()
     assert [other.load(name).state["n"] for name in names] == list(range(len(names)))  # type: ignore[union-attr]
-    for name in ("", "  ", None, 7):
+    nameless: list[Any] = ["", "  ", None, 7]
+    for none in nameless:
         with pytest.raises(InvalidInput):
-            saves.save(name, {}, at="loop_head")  # type: ignore[arg-type]
+            saves.save(none, {}, at="loop_head")

@@ -95,7 +95,10 @@ def _words(value: Any) -> bytes:
 def pack_content(content: bytes, kind: str) -> Packed:
     """Pack bytes as a blob of a class, named by their SHA-256."""
     digest = hashlib.sha256(content)
-    payload = Payload(digest=digest.hexdigest(), size=len(content))
+    # What was just computed needs no check.
+    payload = Payload.unchecked(
+        {"digest": digest.hexdigest(), "json_text": None, "size": len(content), "type": None}
+    )
     return Packed(payload, (Blob(digest.digest(), kind, content),))
 
 

@@ -125,7 +125,7 @@ class RunSayings(StateSayings[R]):
     def _say(self, kind: C, *, blobs: Packed | None = None, **fields: Any) -> R:
         fit = mended(kind, fields)
         contents = fit.blobs if blobs is None else (*blobs.blobs, *fit.blobs)
-        context = replace(self._context, blobs=contents) if contents else self._context
+        context = self._context.with_blobs(contents) if contents else self._context
         command = build(kind, **fit.fields)
         self._look_for_secrets(command)
         return self._do(command, context, None, None)

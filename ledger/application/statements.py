@@ -74,6 +74,21 @@ class Context:
     sources: Callable[[str, bool], Mapping[str, SourceState]] | None = None
     """Read a source stream a command names; True after it moved, and where nothing old may be told."""
 
+    def with_blobs(self, blobs: tuple[Blob, ...]) -> Context:
+        """Return the same with these contents; `replace` takes three times as long."""
+        return Context(
+            self.actor,
+            self.about,
+            self.asking,
+            blobs,
+            self.causation,
+            self.checked,
+            self.correlation,
+            self.incarnation,
+            self.secret,
+            self.sources,
+        )
+
 
 class Statement:
     """A command on its way through a stream; without one it asks only that the stream looks at the store."""

@@ -7,12 +7,16 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ledger.adapters.packs import Codec, Memo, Unpacked, pack, unpack
+from ledger.adapters.packs.memo import PIECES_KNOWN
 from ledger.adapters.threads.naming import line_name
 from ledger.adapters.threads.threads import Entry, Threads
-from ledger.application.states import FoundState, SavedPart, SavedState
+from ledger.application.states import SavedPart, SavedState
 from ledger.errors import IntegrityError, RunIsClosed, StateMoved
 
 TRIES = 4
+LISTS_KNOWN = 256
+"""Lists of a run of which it is known where their elements are: those that were saved or read last. A program
+may begin lines without end."""
 
 
 class Located(NamedTuple):
@@ -21,7 +25,8 @@ class Located(NamedTuple):
     entry: Entry
     state: SavedState
     seen: int
-    """Position of the run when the state was looked for: saving says it, to go on from the newest."""
+    """Position of the run when the state was looked for; of the newest state of a line it is that of the
+    thread's present run: saving says it, to go on from there."""
     dropped: int | None
     """Where states of the run were last dropped then."""
 
@@ -112,6 +117,7 @@ class ThreadStates:
                     digest = record.event.content.digest  # type: ignore[attr-defined]
                     with entry.mutex:
                         packed.note(memo, named, bytes.fromhex(digest))
+                        _used(memo, [(named, name) for name in packed.lists])
                 if self._nearby is not None:
                     self._nearby.stored(entry, named, id, packed.content)
                 return entry, stated.position
@@ -119,17 +125,27 @@ class ThreadStates:
 
     def newest(self, thread: str, line: str = "") -> Located | None:
         """Find the state of a line that was saved last; None where there is none."""
-        return next(self._located(thread, lambda entry: entry.run.states.newest(line_name(line))), None)
+        seen = None
+        for entry in self._past(thread):
+            found = entry.run.states.newest(line_name(line))
+            # The next state is saved in the present run, whichever keeps this one.
+            seen = found.seen if seen is None else seen
+            if found.state is not None:
+                return Located(entry, found.state, seen, found.dropped)
+        return None
 
     def find(self, thread: str, id: str, line: str = "") -> Located | None:
         """Find a state by its name; None where there is none."""
-        return next(self._located(thread, lambda entry: entry.run.states.find(id, line_name(line))), None)
+        for entry in self._past(thread):
+            found = entry.run.states.find(id, line_name(line))
+            if found.state is not None:
+                return Located(entry, found.state, found.seen, found.dropped)
+        return None
 
     def all(self, thread: str) -> Iterator[Located]:
         """Yield the states of a thread, of all lines, the newest first."""
-        current = self.threads.current(thread)
         seen: set[tuple[str | None, str]] = set()
-        for entry in () if current is None else self.threads.past(current):
+        for entry in self._past(thread):
             for found in states_in(entry):
                 # A name that was used again in a later run is that of the newer state.
                 if (place := (found.state.line, found.state.id)) not in seen:
@@ -155,27 +171,27 @@ class ThreadStates:
             raise IntegrityError(
                 f"the content of state {state.id!r} of {state.run!r} is gone", digest=state.digest.hex()
             )
-        memo = self._memo(entry, found.dropped) if learn else None
-        return unpack(
+        learnt = Memo(found.dropped) if learn else None
+        unpacked = unpack(
             state.digest,
             content,
             fetch,
             self.codec,
             names=names,
-            memo=memo,
+            memo=learnt,
             line=state.line,
         )
+        if learnt is not None:
+            _learn(entry, learnt)
+        return unpacked
 
     def parts(self, found: Located) -> list[SavedPart]:
         """Read what was kept of the work after a state."""
         return found.entry.run.states.parts(found.state)
 
-    def _located(self, thread: str, look: Any) -> Iterator[Located]:
+    def _past(self, thread: str) -> Iterator[Entry]:
         current = self.threads.current(thread)
-        for entry in () if current is None else self.threads.past(current):
-            found: FoundState = look(entry)
-            if found.state is not None:
-                yield Located(entry, found.state, found.seen, found.dropped)
+        return iter(()) if current is None else self.threads.past(current)
 
     def _contents(self, entry: Entry, digests: Collection[bytes]) -> Mapping[bytes, bytes]:
         if self._nearby is None:
@@ -200,12 +216,26 @@ class ThreadStates:
             dropped=None,
         )
 
-    @staticmethod
-    def _memo(entry: Entry, dropped: int | None) -> Memo:
-        with entry.mutex:
-            if entry.memo.dropped != dropped:
-                entry.memo = Memo(dropped)
-            return entry.memo
+
+def _learn(entry: Entry, learnt: Memo) -> None:
+    """Add what was learnt by reading to what is known of a run, which others save to at the same time."""
+    with entry.mutex:
+        if entry.memo.dropped == learnt.dropped:
+            entry.memo.lists.update(learnt.lists)
+            entry.memo.pieces.update(learnt.pieces)
+            _used(entry.memo, learnt.lists)
+        elif (entry.memo.dropped or 0) < (learnt.dropped or 0):
+            entry.memo = learnt
+
+
+def _used(memo: Memo, lists: Collection[tuple[str | None, str]]) -> None:
+    """Note that lists were used just now, and let go of what is too much."""
+    for place in lists:
+        memo.lists[place] = memo.lists.pop(place)
+    for place in list(memo.lists)[:-LISTS_KNOWN]:
+        del memo.lists[place]
+    while len(memo.pieces) > PIECES_KNOWN:
+        memo.pieces.popitem(last=False)
 
 
 def states_in(entry: Entry) -> Iterator[Located]:

@@ -127,7 +127,7 @@ class Threads:
 
     def resumed(self, entry: Entry, run: Run) -> Entry:
         """Go on with the handle that the gate gave."""
-        return self._keep(Entry(entry.thread, entry.generation, run, entry.memo, entry.mutex))
+        return self._keep(Entry(entry.thread, entry.generation, run, entry.memo, entry.mutex), resumed=True)
 
     def last_seen(self, thread: str) -> Entry | None:
         """Return the run that was the newest of a thread when it was last looked for; nothing is read."""
@@ -147,10 +147,11 @@ class Threads:
                 self._entries.move_to_end(thread)
             return known
 
-    def _keep(self, entry: Entry) -> Entry:
+    def _keep(self, entry: Entry, *, resumed: bool = False) -> Entry:
+        """Keep an entry, unless another one was kept meanwhile that is of a later run, or was resumed."""
         with self._mutex:
             known = self._entries.get(entry.thread)
-            if known is not None and known.generation == entry.generation and known.run is entry.run:
+            if known is not None and known.generation >= entry.generation + resumed:
                 return known
             self._entries[entry.thread] = entry
             self._entries.move_to_end(entry.thread)

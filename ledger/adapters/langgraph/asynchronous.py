@@ -5,6 +5,7 @@ Appends of many threads still join one commit, and what was begun is ended altho
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -106,7 +107,18 @@ class AwaitedSaver(BaseCheckpointSaver[Any]):
 
 
 async def _aside(function: Callable[..., T], *given: Any) -> T:
-    return await to_thread.run_sync(function, *given)
+    """Call a function in a thread; who is cancelled meanwhile is so once it has ended."""
+    doing = asyncio.ensure_future(to_thread.run_sync(function, *given))
+    stopped: asyncio.CancelledError | None = None
+    while not doing.done():
+        try:
+            await asyncio.wait([doing])
+        except asyncio.CancelledError as error:
+            stopped = error
+    if stopped is not None:
+        doing.exception()  # who was cancelled does not hear of it
+        raise stopped
+    return doing.result()
 
 
 def _next(found: Iterator[T]) -> T | None:

@@ -6,6 +6,7 @@ Why so: docs/decisions/0069-the-gate-is-asked-where-a-thread-is-entered.md
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ KEPT = 1024
 """Threads of which it is known that this saver works on them."""
 STRICT = "__pregel_strict_resume"
 """Makes LangGraph refuse answers to interrupts that nobody waits for; else it passes over them."""
+PAUSE = 0.2
+"""Seconds between two looks at a lease."""
 UNFINISHED = frozenset(("__interrupt__", "__error__"))
 """What a node leaves that did not end: it asked somebody, or failed."""
 
@@ -40,6 +43,14 @@ class Gate:
     """How long after its last sign of life a thread is left alone that another actor or session works on."""
     asks_outside: bool = True
     """First ask the probes of tools about acts of which nobody knows, and send again what is deduped."""
+    wait_seconds: float = 0.0
+    """How long to wait where nothing but acts stand in the way that a worker may be executing, as after a
+    crash: until their leases end. 0: not at all."""
+
+    def __post_init__(self) -> None:
+        seconds = self.wait_seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 86_400:
+            raise invalid("wait_seconds", f"give seconds from 0 on, less than a day, not {seconds!r:.50}")
 
 
 GateChoice = Gate | Literal["off"] | None
@@ -161,6 +172,7 @@ class Gatekeeper:
     def _resumed(self, entry: Entry) -> Entered:
         gate = self._gate
         assert isinstance(gate, Gate)
+        self._wait(entry, gate.wait_seconds)
         if gate.asks_outside and entry.run.contract.effects:
             for _ in self._ledger.reconcile(entry.run.id, actor=self._threads.actor):
                 pass  # each answer is recorded as it comes
@@ -168,6 +180,14 @@ class Gatekeeper:
         if decision.run is None:
             raise held(entry, decision)
         return self._begun(self._threads.resumed(entry, decision.run), decision.message)
+
+    def _wait(self, entry: Entry, seconds: float) -> None:
+        """Wait for the leases of acts whose worker may be gone; for nothing else."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if {one.kind for one in self._ask(entry, dry_run=True).reasons} != {"effect_executing"}:
+                return
+            time.sleep(min(PAUSE, max(0.0, deadline - time.monotonic())))
 
     def _ask(self, entry: Entry, *, dry_run: bool = False) -> Resumption[Run]:
         gate = self._gate

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
 from ledger import Actor, Runtime, Source, open_ledger
-from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld, ledger_run
+from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld, ledger_run, resuming
 from ledger.errors import InvalidInput, NotForAgents, RunIsClosed, RunIsHeld, RunNotFound, Superseded
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
@@ -373,3 +375,36 @@ def test_a_thread_that_is_named_by_a_number_is_entered_too() -> None:
         agent_of(saver, DONE, []).invoke(ask(), config)
         agent_of(beside(saver), DONE, []).invoke(ask(), config)
         assert resumes(saver, "7#1") == 1
+
+
+def test_a_graph_may_wait_for_the_lease_of_a_worker_that_may_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [datetime(2026, 1, 30, tzinfo=UTC)]
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        clock[0] += timedelta(seconds=20)
+
+    monkeypatch.setattr(resuming, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    bank = Bank()
+    bank.failing = SystemExit()
+    declared = {"pay": {"recovery": "queryable", "probe": bank.find}}
+    with open_ledger(":memory:", clock=lambda: clock[0]) as ledger:
+        saver = LedgerSaver(ledger, actor=AGENT)
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], declared)
+        with pytest.raises(SystemExit):
+            agent.invoke(ask(), on("t"))
+        with pytest.raises(ThreadIsHeld, match="effect_executing"):
+            agent_of(beside(saver), [[PAY], "done"], [bank.pay], declared).invoke(None, on("t"))
+        assert not pauses
+        patient = beside(saver, gate=Gate(wait_seconds=60))
+        told = agent_of(patient, [[PAY], "done"], [bank.pay], declared).invoke(None, on("t"))
+        assert [one.content for one in answers(told)] == ["found 1"]
+    assert len(pauses) == 2
+    assert len(bank.paid) == 1
+
+
+@pytest.mark.parametrize("seconds", [-1, True, "long", float("inf")])
+def test_how_long_to_wait_is_said_in_seconds(seconds: Any) -> None:
+    with pytest.raises(InvalidInput, match="wait_seconds"):
+        Gate(wait_seconds=seconds)

@@ -27,6 +27,7 @@ from ledger.application.state_sayings import KIND, unframed
 from ledger.application.states import SavedPart, SavedState, drops_of, ever_saved, state_id
 from ledger.canonical import invalid
 from ledger.errors import IntegrityError, Superseded, UndecodableRecord
+from ledger.run.contract import Contract
 from ledger.stores.base import BlobRow
 from ledger.values import Actor, SavedName, write_time
 
@@ -192,7 +193,17 @@ class _Work:
 
         Every state that stays is read, without what goes.
         """
-        contract = self._run.contract
+        for _ in range(self.edge.tries):
+            contract = self._run.contract
+            try:
+                return self._look(contract, asked, upto)
+            except (IntegrityError, UndecodableRecord):
+                # What others gave up meanwhile, and freed, was to be read no more.
+                if self._run.contract.saved == contract.saved:
+                    raise
+        return self._look(self._run.contract, asked, upto)
+
+    def _look(self, contract: Contract, asked: frozenset[SavedName] | None, upto: int | None) -> _Found:
         drops = drops_of(self.edge, contract)
         last = contract.position if upto is None else upto
         kept: list[SavedState | SavedPart] = []

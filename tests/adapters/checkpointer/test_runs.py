@@ -1,0 +1,178 @@
+"""A conversation is a run: its states stand beside what was done, and the gate says whether it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger import Actor, Ledger, open_ledger
+from ledger.adapters.checkpointer import Checkpointer
+from ledger.errors import (
+    InvalidInput,
+    NotForAgents,
+    OutcomeUnknown,
+    RunNotFound,
+    StateMoved,
+    StillOpen,
+    Superseded,
+)
+from ledger.testing import Clock
+from ledger.values import Ending, Verdict
+
+ME = Actor("agent:clerk", session="one")
+Program = Callable[..., tuple[Ledger, Checkpointer]]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def program(tmp_path: Path, clock: Clock) -> Iterator[Program]:
+    """Return a function that starts the program: a ledger, and a checkpointer in it."""
+    with ExitStack() as stack:
+
+        def start(**options: Any) -> tuple[Ledger, Checkpointer]:
+            ledger = stack.enter_context(open_ledger(tmp_path / "agent.db", clock=clock))
+            return ledger, stack.enter_context(Checkpointer.open(ledger, **{"actor": ME, **options}))
+
+        yield start
+
+
+def test_a_conversation_is_a_run_that_is_opened_with_its_goal(program: Program) -> None:
+    ledger, saves = program(goal=lambda thread: f"Answer {thread}")
+    assert saves.run("chat").contract.goal.text == "Answer chat"
+    saves.save("chat", {"n": 1}, at="loop_tail")
+    assert ledger.contract("chat#1").thread == "chat"
+    assert [record.actor.id for record in ledger.log("chat#1")] == ["agent:clerk", "agent:clerk"]
+    assert saves.run("chat").id == "chat#1"
+
+
+def test_closing_it_leaves_a_ledger_open_that_was_handed_in(program: Program) -> None:
+    ledger, saves = program()
+    saves.save("chat", {}, at="loop_tail")
+    saves.close()
+    assert ledger.contract("chat#1").position == 2
+
+
+def test_an_open_ledger_has_its_own_clock(program: Program, clock: Clock) -> None:
+    ledger, saves = program()
+    clock.tick(60)
+    saves.save("chat", {}, at="loop_tail")
+    assert saves.list_checkpoints("chat")[0].saved_at == clock()
+    with pytest.raises(InvalidInput):
+        Checkpointer.open(ledger, clock=Clock())
+
+
+def test_after_the_gate_the_older_program_saves_no_more(program: Program) -> None:
+    _, older = program()
+    older.save("chat", {"n": 1}, at="before_wait")
+    older.run("chat").suspend(reason="night")
+    _, newer = program()
+    decision = newer.resume("chat")
+    assert decision.verdict is Verdict.CONTINUE
+    assert newer.load("chat").state == {"n": 1}  # type: ignore[union-attr]
+    newer.save("chat", {"n": 2}, at="loop_tail")
+    older.load("chat")
+    with pytest.raises(Superseded):
+        older.save("chat", {"n": 3}, at="loop_tail")
+    with pytest.raises(RunNotFound):
+        newer.resume("never begun")
+
+
+def test_a_conversation_goes_on_in_the_next_run_when_one_was_closed(program: Program) -> None:
+    ledger, saves = program()
+    first = saves.save("chat", {"n": 1}, at="loop_tail")
+    saves.run("chat").close(Ending.COMPLETED)
+    _, other = program()
+    assert other.load("chat").state == {"n": 1}  # type: ignore[union-attr]
+    second = saves.save("chat", {"n": 2}, at="loop_tail")
+    third = other.load("chat")
+    assert third is not None
+    assert (third.checkpoint.id, third.checkpoint.parent) == (second, first)
+    assert other.save("chat", {"n": 3}, at="loop_tail") > second > first
+    assert ledger.contract("chat#2").status == "open"
+    assert [one.id for one in saves.list_checkpoints("chat")][1:] == [second, first]
+
+
+def test_a_rival_is_seen_across_a_run_that_was_closed(program: Program) -> None:
+    """Who read in the run that was closed saves on what is the newest in the next one, or not at all."""
+    _, saves = program()
+    saves.save("chat", {"n": 1}, at="loop_tail")
+    _, other = program()
+    other.load("chat")
+    saves.save("chat", {"n": 2}, at="loop_tail")
+    saves.run("chat").close(Ending.COMPLETED)
+    with pytest.raises(StateMoved):
+        other.save("chat", {"n": "lost"}, at="loop_tail")
+    other.load("chat")
+    saves.save("chat", {"n": 3}, at="loop_tail")
+    with pytest.raises(StateMoved):
+        other.save("chat", {"n": "lost"}, at="loop_tail")
+    assert other.load("chat").state == {"n": 3}  # type: ignore[union-attr]
+
+
+def test_who_looked_before_it_was_closed_and_saves_after_a_rival_is_told(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rival saves and closes between the look and the save: the next run must not begin with a fork."""
+    _, saves = program()
+    saves.save("chat", {"n": 1}, at="loop_tail")
+    _, other = program()
+    other.load("chat")
+    backend = other._engine.backend
+    save = backend.save
+
+    def overtaken(*args: Any, **options: Any) -> None:
+        saves.save("chat", {"n": 2}, at="loop_tail")
+        saves.run("chat").close(Ending.COMPLETED)
+        save(*args, **options)
+
+    monkeypatch.setattr(backend, "save", overtaken)
+    with pytest.raises(StateMoved):
+        other.save("chat", {"n": "lost"}, at="loop_tail")
+    monkeypatch.undo()
+    assert other.load("chat").state == {"n": 2}  # type: ignore[union-attr]
+
+
+def test_an_agent_deletes_nothing_and_a_person_not_what_is_unsettled(program: Program) -> None:
+    ledger, saves = program()
+    saves.save("chat", {"n": 1}, at="loop_tail")
+    with pytest.raises(NotForAgents):
+        saves.delete("chat")
+    _, desk = program(actor=Actor("service:desk"))
+    with pytest.raises(NotForAgents):
+        desk.delete("chat", by="agent:clerk")
+    with pytest.raises(OutcomeUnknown):
+        saves.run("chat").perform("pay", {"order": 1}, times_out, recovery="at_most_once")
+    with pytest.raises(StillOpen):
+        desk.delete("chat", by="human:kim")
+    assert desk.load("chat").state == {"n": 1}  # type: ignore[union-attr]
+    (unsettled,) = ledger.effects("chat#1")
+    ledger.settle(unsettled.effect.key, happened=False, evidence="asked the bank", by="human:kim")
+    assert desk.delete("chat", by="human:kim", reason="it is over")
+    assert desk.load("chat") is None
+    names = [record.name for record in ledger.log("chat#1")]
+    assert {"effect.intended", "effect.reconciled", "state.dropped"} <= set(names), "it stays on record"
+
+
+def times_out(order: int) -> None:
+    raise TimeoutError
+
+
+def test_states_are_saved_while_the_contract_moves(program: Program) -> None:
+    _, saves = program()
+    run = saves.run("chat")
+    for turn in range(3):
+        run.assume(f"a-{turn}", "in stock")
+        saves.save("chat", {"turn": turn}, at="after_tool")
+        run.promise(f"o-{turn}", "Mail the customer", owed_to="customer:17")
+    loaded = saves.load("chat")
+    assert loaded is not None
+    assert loaded.state == {"turn": 2}
+    assert len(run.contract.obligations) == 3

@@ -22,7 +22,7 @@ from ledger.adapters.langgraph.heads import (
 from ledger.adapters.threads import Entry, Located, Threads, ThreadStates
 from ledger.adapters.threads.naming import line_name
 from ledger.canonical import invalid
-from ledger.errors import IntegrityError, RunIsClosed, StateMoved
+from ledger.errors import IntegrityError, RunIsClosed, StateMoved, Superseded
 
 TRIES = 4
 COUNTERS = "counters_since_delta_snapshot"
@@ -38,7 +38,14 @@ class Checkpoints:
 
     # --- saving -----------------------------------------------------------------------------------
 
-    def save(self, at: Place, head: Head, values: Mapping[str, Any], seen: int | None) -> int:
+    def save(
+        self,
+        at: Place,
+        head: Head,
+        values: Mapping[str, Any],
+        seen: int | None,
+        entry: Entry | None = None,
+    ) -> int:
         """Save a checkpoint, and return where it stands.
 
         Args:
@@ -46,8 +53,10 @@ class Checkpoints:
             head: what it is without its values.
             values: its values.
             seen: where its parent was seen to be the latest; None: it is a branch.
+            entry: the run as a graph entered it; None: no graph is running.
 
         Raises:
+            Superseded: the run that was entered goes on elsewhere.
             StateMoved: somebody else went on from there.
             InvalidInput: a value is no data.
         """
@@ -56,9 +65,20 @@ class Checkpoints:
         for attempt in range(TRIES):
             try:
                 _, position = self.states.save(
-                    place.thread, place.state, values, written, line=place.ns, parent=at.state, seen=seen
+                    place.thread,
+                    place.state,
+                    values,
+                    written,
+                    line=place.ns,
+                    parent=at.state,
+                    seen=seen,
+                    entry=entry,
                 )
                 return position
+            except Superseded:
+                if entry is not None or attempt + 1 == TRIES:
+                    raise
+                self.threads.rejoin(place.thread)
             except StateMoved:
                 if seen is None or attempt + 1 == TRIES:
                     raise
@@ -96,10 +116,18 @@ class Checkpoints:
         parent = self.find(at) if still and at.state is not None else None
         return {} if parent is None else self.states.read(parent, names=still).values
 
-    def keep(self, at: Place, writes: Sequence[tuple[str, Any]], task: str, task_path: str) -> None:
-        """Keep what a task wrote after a checkpoint.
+    def keep(
+        self,
+        at: Place,
+        writes: Sequence[tuple[str, Any]],
+        task: str,
+        task_path: str,
+        given: Entry | None = None,
+    ) -> None:
+        """Keep what a task wrote after a checkpoint; `given` is the run as a graph entered it.
 
         Raises:
+            Superseded: the run that was entered goes on elsewhere.
             InvalidInput: no checkpoint is named, or a value is no data.
         """
         if at.state is None:
@@ -107,15 +135,20 @@ class Checkpoints:
                 "checkpoint_id", "what a task wrote belongs to a checkpoint, and the config names none"
             )
         content = write_part(self.codec, writes, task, task_path)
-        entry = self.threads.writing(at.thread)
+        entry = self.threads.writing(at.thread) if given is None else given
         for attempt in range(TRIES):
             try:
                 entry.run.save_state_part(at.state, state_name(task), content, line=line_name(at.ns))
                 return
-            except RunIsClosed:
-                if attempt + 1 == TRIES:
+            except RunIsClosed as closed:
+                if attempt + 1 == TRIES or (given is not None and closed.evidence.get("successor")):
                     raise
                 entry = self.threads.open(at.thread)
+            except Superseded:
+                if given is not None or attempt + 1 == TRIES:
+                    raise
+                self.threads.rejoin(at.thread)
+                entry = self.threads.writing(at.thread)
 
     # --- reading ----------------------------------------------------------------------------------
 

@@ -156,7 +156,7 @@ class Gatekeeper:
         if self._gate == "off" or _is_untouched(contract):
             return self._begun(self._present(entry, contract))
         if self._goes_on_here(entry, contract):
-            return Entered(thread, entry.run)
+            return Entered(entry)
         return self._resumed(entry)
 
     def _goes_on_here(self, entry: Entry, contract: Contract) -> bool:
@@ -213,7 +213,7 @@ class Gatekeeper:
             self._mine.move_to_end(entry.thread)
             while len(self._mine) > KEPT:
                 self._mine.popitem(last=False)
-        return Entered(entry.thread, entry.run, message)
+        return Entered(entry, message)
 
 
 def held(entry: Entry, decision: Resumption[Run]) -> ThreadIsHeld:

@@ -16,6 +16,7 @@ from langgraph.config import get_config
 
 from ledger import AsyncLedger, AsyncRun, Ledger, Run
 from ledger.adapters.langgraph.results import Codec
+from ledger.adapters.threads import Entry
 from ledger.canonical import invalid
 from ledger.errors import InvalidInput, Superseded
 
@@ -29,12 +30,21 @@ underscores out of metadata."""
 class Entered:
     """What the loop of a graph goes on with: the thread's run, in the incarnation that it entered."""
 
-    thread: str
-    run: Run
+    entry: Entry
     message: str | None = None
     """What the gate told of the time before, where it let the run go on."""
     awaited: dict[Any, AsyncRun] = field(default_factory=dict)
     """The same incarnation for event loops."""
+
+    @property
+    def thread(self) -> str:
+        """The thread."""
+        return self.entry.thread
+
+    @property
+    def run(self) -> Run:
+        """Its run."""
+        return self.entry.run
 
 
 class Faces:
@@ -136,6 +146,12 @@ def entered_with(config: RunnableConfig) -> Entered | None:
     if isinstance(known, Entered) and known.thread == str(configurable(config).get("thread_id")):
         return known
     return None
+
+
+def entry_of(config: RunnableConfig) -> Entry | None:
+    """Return the run as the loop of this config's graph entered it; None: no graph is running."""
+    entered = entered_with(config)
+    return None if entered is None else entered.entry
 
 
 def saver_of(config: RunnableConfig) -> Saver:

@@ -34,7 +34,7 @@ from ledger.adapters.langgraph.deleting import made_by, needed
 from ledger.adapters.langgraph.heads import Head, read_head, write_head
 from ledger.adapters.langgraph.history import Asked, deltas, listed
 from ledger.adapters.langgraph.resuming import GateChoice, Gatekeeper, opening_of
-from ledger.adapters.langgraph.running import Faces
+from ledger.adapters.langgraph.running import Faces, entry_of
 from ledger.adapters.langgraph.serde import Serde, refuse_serde
 from ledger.adapters.langgraph.types import KnownTypes, Types
 from ledger.adapters.threads import Located, Threads
@@ -197,6 +197,8 @@ class LedgerSaver(AwaitedSaver):
 
         Raises:
             StateMoved: somebody else went on from the latest meanwhile: load it again.
+            Superseded: the graph that saves was overtaken by another, which goes on with the thread.
+            RunIsClosed: the thread was restarted since the graph that saves entered it.
             InvalidInput: no thread is named, or something in the state is no data or of a type that is not
                 registered; `path` names the place.
         """
@@ -207,7 +209,7 @@ class LedgerSaver(AwaitedSaver):
         values = {**checkpoint["channel_values"], **carried}
         head = Head(place, at.id, rest, dict(get_checkpoint_metadata(config, metadata)))
         seen = seen_in(config, place, metadata.get("source"))
-        position = self._checkpoints.save(at, head, values, seen)
+        position = self._checkpoints.save(at, head, values, seen, entry_of(config))
         marked = seen is not None and SEEN in configurable(config)
         return place.config(checkpoint["id"], seen=position if marked else None)
 
@@ -221,7 +223,7 @@ class LedgerSaver(AwaitedSaver):
         """
         if writes:
             at = place_of(config)
-            self._checkpoints.keep(at, writes, task_id, task_path)
+            self._checkpoints.keep(at, writes, task_id, task_path, entry_of(config))
             self._gatekeeper.wrote(at.thread, (channel for channel, _ in writes))
 
     # --- reading ----------------------------------------------------------------------------------

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from ledger.adapters.packs import Codec, Memo, Unpacked, pack, unpack
+from ledger.adapters.packs import Codec, Fetch, Memo, Unpacked, pack, unpack
 from ledger.adapters.packs.memo import PIECES_KNOWN
 from ledger.adapters.threads.naming import line_name
 from ledger.adapters.threads.threads import Entry, Threads
-from ledger.application.states import SavedPart, SavedState
+from ledger.application.states import LookedUp, SavedPart, SavedState
 from ledger.errors import IntegrityError, RunIsClosed, StateMoved
 
 TRIES = 4
@@ -29,6 +29,8 @@ class Located(NamedTuple):
     thread's present run: saving says it, to go on from there."""
     dropped: int | None
     """Where states of the run were last dropped then."""
+    parts: list[SavedPart] | None = None
+    """What was kept of the work after it; None: `ThreadStates.parts` tells."""
 
 
 class Nearby(Protocol):
@@ -65,6 +67,7 @@ class ThreadStates:
         seen: int | None = None,
         whole: bool = False,
         but: Collection[str] = (),
+        entry: Entry | None = None,
     ) -> tuple[Entry, int]:
         """Save a state; return the run that keeps it, and the position where it stands.
 
@@ -79,12 +82,16 @@ class ThreadStates:
                 branch, which may go on from any state.
             whole: refer to no earlier content.
             but: lists that refer to what is stored of them all the same.
+            entry: the run that a program entered, as it entered it; None: the present one.
 
         Raises:
+            Superseded: the run goes on elsewhere, in a later incarnation than the handle's.
+            RunIsClosed: the run that was entered has a successor, which begins anew.
             StateMoved: another state is the newest of the line.
             InvalidInput: a value is no data; `path` says where.
         """
-        named, entry = line_name(line), self.threads.writing(thread)
+        named, given = line_name(line), entry
+        entry = self.threads.writing(thread) if entry is None else entry
         for attempt in range(TRIES):
             with entry.mutex:
                 memo = entry.memo
@@ -106,8 +113,8 @@ class ThreadStates:
                     raise
                 with entry.mutex:
                     entry.memo = Memo(moved.dropped)
-            except RunIsClosed:
-                if attempt + 1 == TRIES:
+            except RunIsClosed as closed:
+                if attempt + 1 == TRIES or (given is not None and closed.evidence.get("successor")):
                     raise
                 entry = self.threads.open(thread)
                 if seen is not None:
@@ -126,20 +133,18 @@ class ThreadStates:
     def newest(self, thread: str, line: str = "") -> Located | None:
         """Find the state of a line that was saved last; None where there is none."""
         seen = None
-        for entry in self._past(thread):
-            found = entry.run.states.newest(line_name(line))
+        for entry, (found, _, parts) in self._looked(thread, None, line_name(line)):
             # The next state is saved in the present run, whichever keeps this one.
             seen = found.seen if seen is None else seen
             if found.state is not None:
-                return Located(entry, found.state, seen, found.dropped)
+                return Located(entry, found.state, seen, found.dropped, parts)
         return None
 
     def find(self, thread: str, id: str, line: str = "") -> Located | None:
         """Find a state by its name; None where there is none."""
-        for entry in self._past(thread):
-            found = entry.run.states.find(id, line_name(line))
+        for entry, (found, _, parts) in self._looked(thread, id, line_name(line)):
             if found.state is not None:
-                return Located(entry, found.state, found.seen, found.dropped)
+                return Located(entry, found.state, found.seen, found.dropped, parts)
         return None
 
     def all(self, thread: str) -> Iterator[Located]:
@@ -164,8 +169,44 @@ class ThreadStates:
             IntegrityError: its content is gone, or is not what was written.
             UndecodableRecord: it cannot be read, or what it rests on is gone.
         """
+        return self._read(found, self._fetching(found, () if names is not None else None), names, learn)
+
+    def read_all(
+        self, found: Located, *, learn: bool = False
+    ) -> tuple[Unpacked, list[tuple[SavedPart, bytes | None]]]:
+        """Read a state, and what was kept in its run of the work after it; None: such a content is gone.
+
+        It asks the store less often than reading one after the other.
+
+        Raises:
+            IntegrityError, UndecodableRecord: as `read` does.
+        """
+        parts = self.parts(found) if found.parts is None else found.parts
+        fetch = self._fetching(found, None, [part.digest for part in parts])
+        unpacked = self._read(found, fetch, None, learn)
+        contents = fetch([part.digest for part in parts])
+        return unpacked, [(part, contents.get(part.digest)) for part in parts]
+
+    def _fetching(
+        self, found: Located, rests: Collection[bytes] | None, also: Collection[bytes] = ()
+    ) -> Fetch:
+        """Read a state's own content at once with others, and return what reads those that are missing."""
+        entry, digest = found.entry, found.state.digest
+        if rests is None:
+            with entry.mutex:
+                rests = entry.memo.rests.get(digest, ())
+        known = dict(self._contents(entry, {digest, *rests, *also}))
+
+        def fetch(digests: Collection[bytes]) -> Mapping[bytes, bytes]:
+            missing = [one for one in digests if one not in known]
+            if missing:
+                known.update(self._contents(entry, missing))
+            return {one: known[one] for one in digests if one in known}
+
+        return fetch
+
+    def _read(self, found: Located, fetch: Fetch, names: Collection[str] | None, learn: bool) -> Unpacked:
         entry, state = found.entry, found.state
-        fetch = partial(self._contents, entry)
         content = fetch([state.digest]).get(state.digest)
         if content is None:
             raise IntegrityError(
@@ -188,6 +229,19 @@ class ThreadStates:
     def parts(self, found: Located) -> list[SavedPart]:
         """Read what was kept of the work after a state."""
         return found.entry.run.states.parts(found.state)
+
+    def _looked(self, thread: str, id: str | None, line: str | None) -> Iterator[tuple[Entry, LookedUp]]:
+        """Look a state up in one run of a thread after another, the newest first."""
+        known = self.threads.last_seen(thread)
+        entries = None
+        if known is not None:
+            # Most often it still is the newest, and looking the state up tells that, too.
+            looked = known.run.states.look_up(id, line)
+            if not looked.closed:
+                yield known, looked
+                entries = islice(self.threads.past(known), 1, None)
+        for entry in self._past(thread) if entries is None else entries:
+            yield entry, entry.run.states.look_up(id, line)
 
     def _past(self, thread: str) -> Iterator[Entry]:
         current = self.threads.current(thread)
@@ -223,6 +277,8 @@ def _learn(entry: Entry, learnt: Memo) -> None:
         if entry.memo.dropped == learnt.dropped:
             entry.memo.lists.update(learnt.lists)
             entry.memo.pieces.update(learnt.pieces)
+            for digest, others in learnt.rests.items():
+                entry.memo.refers(digest, others)
             _used(entry.memo, learnt.lists)
         elif (entry.memo.dropped or 0) < (learnt.dropped or 0):
             entry.memo = learnt

@@ -60,8 +60,8 @@ class Threads:
         """
         known = self._known(thread)
         if known is None:
-            generation = self._newest(thread)
-            return None if generation == 0 else self._joined(thread, generation)
+            newest = self._newest(thread)
+            return None if newest is None else self._keep(newest)
         while known.run.contract.closed is not None:
             after = self._join(thread, known.generation + 1)
             if after is None:
@@ -116,11 +116,12 @@ class Threads:
 
     def generation(self, thread: str) -> int:
         """Count the runs of a thread."""
-        return self._newest(thread)
+        newest = self._newest(thread)
+        return 0 if newest is None else newest.generation
 
     def generations(self, thread: str) -> Iterator[Entry]:
         """Yield all runs of a thread, the newest first, whether their states are read or not."""
-        for generation in range(self._newest(thread), 0, -1):
+        for generation in range(self.generation(thread), 0, -1):
             entry = self._join(thread, generation)
             if entry is not None:
                 yield entry
@@ -128,6 +129,12 @@ class Threads:
     def resumed(self, entry: Entry, run: Run) -> Entry:
         """Go on with the handle that the gate gave."""
         return self._keep(Entry(entry.thread, entry.generation, run, entry.memo, entry.mutex), resumed=True)
+
+    def rejoin(self, thread: str) -> None:
+        """Join the present incarnation of a thread's run, where it was let go on elsewhere."""
+        known = self._known(thread)
+        if known is not None:
+            self.resumed(known, self.ledger.run(known.run.id, actor=self.actor))
 
     def last_seen(self, thread: str) -> Entry | None:
         """Return the run that was the newest of a thread when it was last looked for; nothing is read."""
@@ -159,23 +166,27 @@ class Threads:
                 self._entries.popitem(last=False)
             return entry
 
-    def _newest(self, thread: str) -> int:
-        """Find the newest generation: they are numbered without a gap."""
+    def _newest(self, thread: str) -> Entry | None:
+        """Join the newest run of a thread: they are numbered without a gap."""
+        found: dict[int, Entry] = {}
+
+        def exists(generation: int) -> bool:
+            entry = self._join(thread, generation)
+            if entry is not None:
+                found[generation] = entry
+            return entry is not None
+
         high = 1
-        while self._join(thread, high) is not None:
+        while exists(high):
             high *= 2
         low = high // 2
         while high - low > 1:
             middle = (low + high) // 2
-            if self._join(thread, middle) is None:
-                high = middle
-            else:
+            if exists(middle):
                 low = middle
-        return low
-
-    def _joined(self, thread: str, generation: int) -> Entry | None:
-        entry = self._join(thread, generation)
-        return None if entry is None else self._keep(entry)
+            else:
+                high = middle
+        return found.get(low)
 
     def _join(self, thread: str, generation: int) -> Entry | None:
         try:

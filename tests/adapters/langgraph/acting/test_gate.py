@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
@@ -408,3 +409,60 @@ def test_a_graph_may_wait_for_the_lease_of_a_worker_that_may_be_gone(monkeypatch
 def test_how_long_to_wait_is_said_in_seconds(seconds: Any) -> None:
     with pytest.raises(InvalidInput, match="wait_seconds"):
         Gate(wait_seconds=seconds)
+
+
+# --- through which handle a graph saves ----------------------------------------------------------------
+
+
+def overtaking(saver: LedgerSaver, meanwhile: Any) -> Any:
+    """Make a graph in whose first node something happens to its thread."""
+
+    def node(state: MessagesState) -> dict[str, Any]:
+        meanwhile()
+        return {"messages": [HumanMessage("after that")]}
+
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    return builder.compile(checkpointer=saver)
+
+
+def test_a_graph_that_was_overtaken_saves_nothing_more_whoever_looks_at_its_thread_meanwhile() -> None:
+    with saving() as saver:
+
+        def meanwhile() -> None:
+            saver.ledger.resume("t#1", actor=AGENT)
+            graph.get_state(on("t"))
+            graph.update_state(on("t"), ask("edited"))
+
+        graph = overtaking(saver, meanwhile)
+        with pytest.raises(Superseded):
+            graph.invoke(ask(), on("t"), durability="sync")
+        texts = [one.text for one in graph.get_state(on("t")).values["messages"]]
+    assert "after that" not in texts
+
+
+def test_a_thread_that_goes_on_elsewhere_is_edited_here_all_the_same() -> None:
+    with saving() as saver:
+        agent = agent_of(saver, DONE, [])
+        agent.invoke(ask(), on("t"))
+        agent_of(beside(saver), DONE, []).invoke(ask(), on("t"))
+        agent.update_state(on("t"), ask("edited"))
+        assert agent.get_state(on("t")).values["messages"][-1].text == "edited"
+
+
+def test_a_graph_whose_thread_was_restarted_meanwhile_leaves_nothing_in_the_successor() -> None:
+    with saving() as saver:
+        graph = overtaking(saver, lambda: saver.restart("t", reason="anew", by=KIM, actor=HUMAN))
+        with pytest.raises(RunIsClosed):
+            graph.invoke(ask(), on("t"), durability="sync")
+        assert graph.get_state(on("t")).values == {}
+        assert saver.ledger.contract("t#2").saved is None
+
+
+def test_a_node_may_close_the_run_of_its_thread() -> None:
+    with saving() as saver:
+        graph = overtaking(saver, lambda: ledger_run().close("completed"))
+        graph.invoke(ask(), on("t"), durability="sync")
+        assert saver.ledger.contract("t#1").status == "closed"
+        assert graph.get_state(on("t")).values["messages"][-1].text == "after that"

@@ -78,6 +78,7 @@ WRITING: Final = (
         "120",
         "a run that was accepted and never begun leaves no trace",
         "cases/test_writers.py::test_a_run_is_there_for_everybody_before_its_first_step",
+        "adapters/checkpointer/test_runs.py::test_a_conversation_is_a_run_that_is_opened_with_its_goal",
         "stores/test_sqlite_processes.py::test_a_killed_writer_loses_nothing_that_was_acknowledged",
         "stores/test_postgres_processes.py::test_a_killed_writer_loses_nothing_that_was_acknowledged",
     ),
@@ -89,12 +90,16 @@ WRITING: Final = (
         "stores/test_sqlite_processes.py::test_a_killed_writer_loses_nothing_that_was_acknowledged",
         "stores/test_postgres_processes.py::test_a_killed_writer_loses_nothing_that_was_acknowledged",
         "stores/test_postgres_faults.py::test_a_server_killed_under_writers_loses_nothing_it_acknowledged",
+        "adapters/checkpointer/test_how_to.py::"
+        "test_an_agent_that_waits_for_a_person_goes_on_after_restarts_and_a_kill_and_pays_once",
+        "adapters/checkpointer/test_files.py::test_a_writer_killed_at_any_step_leaves_the_last_state_or_the_new_one",
     ),
     covered(
         "123",
         "results that come at once replace one another",
         "cases/test_writers.py::test_thirty_results_at_once_are_all_in_the_contract",
         "stores/test_races.py::test_results_of_thirty_calls_at_once_are_all_kept",
+        "adapters/checkpointer/test_processes.py::test_no_save_is_lost_among_processes_of_which_one_is_killed",
     ),
     covered(
         "156",
@@ -235,12 +240,15 @@ WRITING: Final = (
         "111",
         "stored bytes are unpickled",
         "record/test_no_code_in_data.py::test_no_module_can_unpickle_evaluate_or_import_by_name",
+        "adapters/checkpointer/test_redis.py::test_what_has_gone_stale_or_was_poisoned_is_not_believed",
+        "adapters/checkpointer/test_data.py::test_bytes_that_are_no_data_are_refused_whatever_they_are",
     ),
     covered(
         "112",
         "stored data names code, and reading runs it",
         "record/test_decoding.py::test_objects_that_name_code_are_data_or_refused",
         "cases/test_imports.py::test_a_hostile_line_is_reported_and_stores_nothing",
+        "adapters/checkpointer/test_data.py::test_constructors_in_the_data_stay_data",
     ),
     covered(
         "150",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from ledger.application.edge import Edge
-from ledger.application.expiring import BATCH, Progress, for_people
+from ledger.application.expiring import BATCH, Progress, Tally, for_people
 from ledger.application.keeping import shown
 from ledger.application.ledger import Ledger, edge_of
 from ledger.application.own_stream import STREAM
@@ -31,7 +31,7 @@ from ledger.run.contract import Contract
 from ledger.stores.base import BlobRow
 from ledger.values import Actor, SavedName, write_time
 
-__all__ = ["Fetch", "Freed", "Progress", "Resting", "check_may_free", "give_up"]
+__all__ = ["Fetch", "Freed", "Progress", "Resting", "check_may_free", "give_up", "stored"]
 
 Fetch = Callable[[Collection[bytes]], Mapping[bytes, bytes]]
 """Reads contents by their digests; those that are gone are left out."""
@@ -145,6 +145,18 @@ def check_may_free(ledger: Ledger, *, by: str, actor: Actor | None = None, dry_r
     for_people(edge.actor if actor is None else actor, by, "state.drop")
     if not dry_run:
         edge.store.drop_blobs(edge.tenant, (), since=edge.store.end(newest=True), but=STREAM)
+
+
+def stored(ledger: Ledger, run: str) -> Tally:
+    """Count the contents that are here of what a run ever saved, given up or not, and their bytes."""
+    edge = edge_of(ledger)
+    digests = list({one.digest for one in ever_saved(edge, run, ledger.run(run).contract.position)})
+    found = Tally()
+    for batch in _batches(digests):
+        for row in edge.store.blob_rows(edge.tenant, batch):
+            if row.kind == KIND:
+                found = found.with_one(row.size)
+    return found
 
 
 class _Found(NamedTuple):

@@ -47,6 +47,7 @@ from ledger.adapters.cli import (
     settle,
     sources,
     suspend,
+    threads,
     tools,
     verify,
 )
@@ -141,6 +142,7 @@ def command() -> Any:
         export.export
     )
     app.command("expire", help=expire.HELP, short_help="Drop contents by class and age.")(expire.expire)
+    threads.add_to(app)
     app.command("replay", help=replay.HELP, short_help="Make the calls of recorded chats again.")(
         replay.replay
     )

@@ -73,6 +73,7 @@ VERBS = (
     "rules",
     "review",
     "project",
+    "threads",
 )
 WHY = ("--by", "human:kim", "--reason", "old")
 READERS = (
@@ -119,6 +120,10 @@ READERS = (
     ("export", "refund-17", "-o", "out.jsonl"),
     ("expire", "--class", "message", "--dry-run"),
     ("expire", "--run", "refund-17", *WHY),
+    ("threads", "list"),
+    ("threads", "show", "order-17"),
+    ("threads", "prune", "order-17", "--dry-run"),
+    ("threads", "delete", "order-17", *WHY),
     ("verify", "--all"),
     ("verify", "refund-17"),
     ("migrate",),

@@ -1,0 +1,283 @@
+"""`threads`: conversations whose states are kept, and letting go of those states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ledger.adapters.cli.exits import Exit
+from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+
+if TYPE_CHECKING:
+    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.threads import Threads
+    from ledger.adapters.threads.dropping import Needed
+    from ledger.application.freeing import Freed, Progress
+
+ABOUT = """Show conversations whose states are kept, and let go of those states.
+
+A thread is named as its program names it: LangGraph's thread_id, or that of a Checkpointer. Each command
+takes --json.
+
+\b
+Examples:
+  intent-ledger threads list
+  intent-ledger threads show order-17 --check
+  intent-ledger threads prune order-17 --dry-run
+"""
+
+HELP_LIST = """List threads: of each the newest run, and what it is at.
+
+RUNS counts how often the thread began anew or went on in another run: after its run had ended, or it was
+deleted. UNSETTLED are effects of which nobody has settled whether they happened.
+
+\b
+Examples:
+  intent-ledger threads list
+  intent-ledger threads list --prefix order- --limit 500 --json
+"""
+
+HELP_SHOW = """Show the states of a thread, the newest first, and what is stored of its runs.
+
+--check reads each state, all of it, and names those that cannot be read.
+
+\b
+Exit codes: 0 fine, 1 a state cannot be read, 3 could not run.
+Examples:
+  intent-ledger threads show order-17
+  intent-ledger threads show order-17 --check --json
+"""
+
+HELP_PRUNE = """Let go of the older states of a thread, and free what no other state rests on.
+
+Of each line the newest --keep states stay, with those that they are read with. An event says which went, who
+decided it and why; what the run did, promised and was approved stays as it is. What stays is read before
+anything goes. On PostgreSQL the owner of the ledger does this, no writer may.
+
+\b
+Exit codes: 0 done, 3 could not run, 4 not for agents.
+Examples:
+  intent-ledger threads prune order-17 --dry-run
+  intent-ledger threads prune order-17 --keep 5 --by human:kim --reason "kept long enough"
+"""
+
+HELP_DELETE = """Let go of all states of a thread, and end its run: what is saved next begins anew.
+
+An event says who decided it and why; what the thread did, promised and was approved stays on record, and is
+nothing that a thread of the same name knows of. So a thread with unsettled effects is refused: settle them,
+or say --force.
+
+\b
+Exit codes: 0 done, 3 could not run, 4 effects are unsettled, or not for agents.
+Examples:
+  intent-ledger threads delete order-17 --dry-run
+  intent-ledger threads delete order-17 --by human:kim --reason "on request"
+"""
+
+ThreadArgument = Annotated[str, typer.Argument(metavar="THREAD", help="Its name.", show_default=False)]
+ByOption = Annotated[
+    str | None, typer.Option("--by", metavar="KIND:NAME", help="Who decided it.", show_default=False)
+]
+ReasonOption = Annotated[
+    str | None, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)
+]
+DryOption = Annotated[bool, typer.Option("--dry-run", help="Say what would go, change nothing.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put the commands under `threads`."""
+    group = typer.Typer(rich_markup_mode=None, no_args_is_help=False)
+    group.callback(invoke_without_command=True, help=ABOUT)(_begin)
+    group.command("list", help=HELP_LIST)(list_)
+    group.command("show", help=HELP_SHOW)(show)
+    group.command("prune", help=HELP_PRUNE)(prune)
+    group.command("delete", help=HELP_DELETE)(delete)
+    app.add_typer(group, name="threads")
+
+
+def _begin(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def list_(
+    context: typer.Context,
+    prefix: Annotated[
+        str, typer.Option("--prefix", metavar="TEXT", help="Only names that begin so.", show_default=False)
+    ] = "",
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Threads to list.")] = 100,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List threads."""
+    from itertools import islice
+
+    from ledger.adapters.cli.opening import note_unknown_tenant, open_to_look, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.threads_view import show_list
+    from ledger.adapters.threads.listing import list_threads
+
+    screen = Screen(as_json=as_json)
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+        found = list(islice(list_threads(opened, prefix=prefix), limit + 1))
+        if not found:
+            note_unknown_tenant(opened, screen)
+    show_list(screen, found[:limit], more=len(found) > limit, limit=limit)
+
+
+def show(
+    context: typer.Context,
+    thread: ThreadArgument,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="States to show.")] = 20,
+    check: Annotated[bool, typer.Option("--check", help="Read each state of the thread.")] = False,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the states of a thread."""
+    from ledger.adapters.cli.opening import open_to_look, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.threads_view import Shown, show_thread
+    from ledger.adapters.threads import Threads, ThreadStates
+    from ledger.adapters.threads.listing import stored_in, unreadable
+    from ledger.adapters.threads.raw import RAW
+
+    screen = Screen(as_json=as_json)
+    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+        threads = Threads(opened)
+        entries = list(threads.generations(thread))
+        _there(thread, entries)
+        states = ThreadStates(threads, RAW)
+        shown = Shown(
+            thread,
+            [(entry.run.contract, stored_in(opened, entry)) for entry in entries],
+            list(states.all(thread)),
+            list(unreadable(states, thread)) if check else None,
+        )
+    show_thread(screen, shown, limit=limit)
+    if shown.unreadable:
+        raise typer.Exit(Exit.BAD_NEWS)
+
+
+def prune(
+    context: typer.Context,
+    thread: ThreadArgument,
+    keep: Annotated[
+        int, typer.Option("--keep", metavar="N", min=1, help="States of each line that stay.")
+    ] = 1,
+    dry_run: DryOption = False,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let go of the older states of a thread."""
+    from ledger.adapters.threads import dropping
+
+    def deed(threads: Threads, said: dict[str, Any]) -> Freed:
+        return dropping.prune(threads, thread, keep=keep, needed=_needed(threads, thread), **said)
+
+    _let_go(context, thread, deed, (by, reason), (ledger, tenant, actor), dry_run=dry_run, as_json=as_json)
+
+
+def delete(
+    context: typer.Context,
+    thread: ThreadArgument,
+    force: Annotated[bool, typer.Option("--force", help="Also with effects that are unsettled.")] = False,
+    dry_run: DryOption = False,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let go of all states of a thread."""
+    from ledger.adapters.threads import dropping
+
+    def deed(threads: Threads, said: dict[str, Any]) -> Freed:
+        return dropping.delete(threads, thread, force=force, **said)
+
+    _let_go(context, thread, deed, (by, reason), (ledger, tenant, actor), dry_run=dry_run, as_json=as_json)
+
+
+def _let_go(
+    context: typer.Context,
+    thread: str,
+    deed: Callable[[Threads, dict[str, Any]], Freed],
+    decided: tuple[str | None, str | None],
+    where: tuple[str | None, str | None, str | None],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    from ledger.adapters.cli.opening import open_for_reading, settings_of
+    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.threads_view import show_freed
+    from ledger.adapters.threads import Threads
+
+    if not dry_run and None in decided:
+        raise typer.BadParameter("say who decided it and why, --by and --reason, or only ask: --dry-run")
+    by, reason = decided
+    url, tenant, actor = where
+    screen = Screen(as_json=as_json)
+    opening = open_for_reading(settings_of(context, url=url, tenant=tenant, actor=actor))
+    with opening as opened, _watched(screen) as progress:
+        threads = Threads(opened)
+        _there(thread, list(threads.generations(thread)))
+        said = {
+            "by": by or "human:nobody",
+            "reason": reason or "asked only",
+            "dry_run": dry_run,
+            "progress": progress,
+        }
+        freed = deed(threads, said)
+    show_freed(screen, thread, freed)
+
+
+def _there(thread: str, entries: Sequence[object]) -> None:
+    from ledger.adapters.threads import run_name
+    from ledger.errors import RunNotFound
+
+    if not entries:
+        raise RunNotFound(f"there is no thread {thread!r}", run=run_name(thread, 1))
+
+
+def _needed(threads: Threads, thread: str) -> Needed | None:
+    """Tell what checkpoints of graphs are read with, where the thread has any."""
+    from ledger.adapters.threads import ThreadStates
+    from ledger.adapters.threads.raw import RAW
+    from ledger.canonical import invalid
+
+    states = ThreadStates(threads, RAW)
+    if not any(states.read(one, names=()).head.startswith(b"LGC") for one in states.all(thread)):
+        return None
+    try:
+        from ledger.adapters.langgraph.checkpoints import Checkpoints
+        from ledger.adapters.langgraph.codec import GraphCodec
+        from ledger.adapters.langgraph.deleting import needed
+        from ledger.adapters.langgraph.types import KnownTypes
+    except ModuleNotFoundError as error:
+        raise invalid("thread", f"{thread!r:.100} has checkpoints of LangGraph: {error}") from error
+    checkpoints = Checkpoints(threads, GraphCodec(KnownTypes()))
+    # Which channels have a value is told without reading values, whose classes only the graph knows.
+    checkpoints.states = states
+    return lambda every, stays: (above for _, above in needed(checkpoints, every, stays))
+
+
+@contextmanager
+def _watched(screen: Screen) -> Iterator[Callable[[Progress], None] | None]:
+    """Show how far it is, where somebody watches."""
+    if screen.as_json or not screen.is_watched:
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("freeing") as status:
+        yield lambda now: status.update(f"freeing: {now.looked:,} looked at, {now.dropped:,} freed")

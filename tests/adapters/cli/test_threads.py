@@ -1,0 +1,161 @@
+"""`threads`: conversations whose states are kept, and letting go of those states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langgraph.channels.delta import DeltaChannel
+from langgraph.graph import START, StateGraph
+
+from ledger import Ledger, open_ledger
+from ledger.adapters.langgraph import LedgerSaver
+from ledger.adapters.threads import run_name
+from ledger.errors import OutcomeUnknown
+from tests.adapters.cli.conftest import Call
+from tests.adapters.threads.plain import chat, ids, kept, states_of
+
+WHY = ("--by", "human:kim", "--reason", "kept long enough")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a ledger with a thread that was closed once and has two lines, one with one state, and a run."""
+    path = tmp_path / "threads.db"
+    with open_ledger(path) as ledger:
+        states = states_of(ledger)
+        chat(states, "order-17", 3)
+        ledger.run(run_name("order-17", 1)).close("completed")
+        chat(states, "order-17", 2, line="sub")
+        chat(states, "other", 1)
+        ledger.open_run("no thread#1", "goal")
+    return path
+
+
+@pytest.fixture
+def opened(path: Path) -> Iterator[Ledger]:
+    with open_ledger(path) as ledger:
+        yield ledger
+
+
+def test_threads_are_listed_with_their_newest_run(call: Call, path: Path) -> None:
+    found = call("threads", "list", "--ledger", path, "--json").document
+    assert [(one["thread"], one["run"], one["runs"]) for one in found["threads"]] == [
+        ("order-17", "order-17#2", 2),
+        ("other", "other#1", 1),
+    ]
+    assert {key: found["threads"][0][key] for key in ("position", "status", "unsettled")} == {
+        "position": 3,
+        "status": "open",
+        "unsettled": 0,
+    }
+    some = call("threads", "list", "--limit", "1", "--ledger", path)
+    assert (len(some.out.splitlines()), some.err) == (2, "there are more: --limit 2\n")
+    assert "order-17#2" in some.out
+    assert "other#1" in call("threads", "list", "--prefix", "ot", "--ledger", path).out
+    assert call("threads", "list", "--prefix", "x", "--ledger", path).out == "no threads\n"
+
+
+def test_a_thread_is_shown_with_its_states_and_what_is_stored(call: Call, path: Path) -> None:
+    found = call("threads", "show", "order-17", "--ledger", path, "--json").document
+    assert (found["count"], found["unreadable"]) == (5, None)
+    assert [(one["run"], one["status"], one["contents"]) for one in found["runs"]] == [
+        ("order-17#2", "open", 2),
+        ("order-17#1", "closed", 3),
+    ]
+    assert [(one["id"], one["line"], one["parent"]) for one in found["states"]][:3] == [
+        ("2", "sub", "1"),
+        ("1", "sub", None),
+        ("3", None, "2"),
+    ]
+    told = call("threads", "show", "order-17", "--limit", "2", "--check", "--ledger", path)
+    assert (told.code, told.err) == (0, "3 more: --limit 5\n")
+    assert "thread order-17: 5 states" in told.out
+    assert told.out.endswith("each state can be read\n")
+
+
+def test_a_state_that_cannot_be_read_is_named(call: Call, path: Path, opened: Ledger) -> None:
+    state = opened.run("order-17#1").states.find("1").state
+    assert state is not None
+    places = [row.place for row in opened.store.blob_rows("default", [state.digest])]
+    opened.store.drop_blobs("default", places, since=opened.store.end(newest=True), but="")
+    told = call("threads", "show", "order-17", "--check", "--ledger", path)
+    assert told.code == 1
+    assert "state 3 cannot be read: " in told.out
+    found = call("threads", "show", "order-17", "--check", "--ledger", path, "--json")
+    assert (found.code, [one["id"] for one in found.document["unreadable"]]) == (1, ["3", "2", "1"])
+
+
+def test_a_thread_is_pruned_once_it_is_said_who_decided_it(call: Call, path: Path, opened: Ledger) -> None:
+    before = kept(opened)
+    asked = call("threads", "prune", "order-17", "--dry-run", "--ledger", path, "--json").document
+    assert (asked["states"], asked["dry_run"], kept(opened)) == (3, True, before)
+    unsaid = call("threads", "prune", "order-17", "--ledger", path)
+    assert (unsaid.code, kept(opened)) == (64, before)
+    assert "--by and --reason" in unsaid.err
+    told = call("threads", "prune", "order-17", *WHY, "--ledger", path)
+    assert told.code == 0
+    assert told.out.startswith("3 states of thread order-17 gone, and 0 contents with 0 bytes\n")
+    assert ids(states_of(opened), "order-17") == [("sub", "2"), (None, "3")]
+    assert call("threads", "prune", "order-17", "--keep", "0", *WHY, "--ledger", path).code == 64
+
+
+def test_a_thread_is_deleted(call: Call, path: Path, opened: Ledger) -> None:
+    found = call("threads", "delete", "order-17", *WHY, "--ledger", path, "--json").document
+    assert (found["states"], found["contents"], found["events"]) == (5, 5, 2)
+    assert (ids(states_of(opened), "order-17"), kept(opened).contents) == ([], 1)
+    assert call("verify", "--all", "--ledger", path).code == 0
+
+
+@pytest.mark.parametrize("deed", ["show", "prune", "delete"])
+def test_what_is_no_thread_is_told(call: Call, path: Path, deed: str) -> None:
+    told = call("threads", deed, "nobody", *(() if deed == "show" else WHY), "--ledger", path)
+    assert (told.code, told.out) == (3, "")
+    assert "there is no thread 'nobody'" in told.err
+
+
+def test_agents_and_threads_with_unsettled_effects_are_refused(
+    call: Call, path: Path, opened: Ledger
+) -> None:
+    with pytest.raises(OutcomeUnknown):
+        opened.run("order-17#2").perform("charge", {}, lost)
+    for more in (("--actor", "agent:a"), ()):
+        told = call("threads", "delete", "order-17", *WHY, *more, "--ledger", path)
+        assert (told.code, len(ids(states_of(opened), "order-17"))) == (4, 5)
+    assert "1 effects of run 'order-17#2' are unsettled" in told.err
+    assert call("threads", "delete", "order-17", "--force", *WHY, "--ledger", path).code == 0
+
+
+def lost() -> None:
+    raise ConnectionError
+
+
+def test_a_checkpoint_keeps_those_that_its_delta_channels_are_made_of(
+    call: Call, path: Path, opened: Ledger
+) -> None:
+    graph = growing(LedgerSaver(opened))
+    config: Any = {"configurable": {"thread_id": "graph"}}
+    for turn in range(3):
+        graph.invoke({"said": [f"turn {turn}"]}, config)
+    before = graph.get_state(config).values
+    told = call("threads", "prune", "graph", *WHY, "--ledger", path, "--json").document
+    assert told["states"] > 0
+    assert growing(LedgerSaver(opened)).get_state(config).values == before
+    assert len(before["said"]) == 6
+
+
+def add(before: list[str], writes: list[list[str]]) -> list[str]:
+    return [*before, *(one for some in writes for one in some)]
+
+
+class State(TypedDict):
+    said: Annotated[list[str], DeltaChannel(add, list, snapshot_frequency=4)]
+
+
+def growing(saver: LedgerSaver) -> Any:
+    builder = StateGraph(State)
+    builder.add_node("answer", lambda state: {"said": [f"{len(state['said'])} said"]})
+    builder.add_edge(START, "answer")
+    return builder.compile(checkpointer=saver)

@@ -132,6 +132,11 @@ LOOKS: list[Any] = [
 ]
 
 
+def kind_of_value(value: Any) -> str:
+    """Name a test by a type: what a value looks like may differ from one process to the next."""
+    return value if isinstance(value, str) and value.isprintable() else type(value).__name__
+
+
 def same(left: Any, right: Any) -> bool:
     """Tell whether two values are equal, and so are their types all the way down."""
     if type(left) is not type(right):
@@ -149,7 +154,7 @@ def same(left: Any, right: Any) -> bool:
     return repr(left) == repr(right)
 
 
-@pytest.mark.parametrize("value", VALUES + LOOKS, ids=lambda value: f"{type(value).__name__}-{value!r:.30}")
+@pytest.mark.parametrize("value", VALUES + LOOKS, ids=kind_of_value)
 def test_what_is_written_is_read_with_the_same_types(value: Any) -> None:
     content = CODEC.dumps(value, "x")
     read = CODEC.loads(content)
@@ -157,7 +162,7 @@ def test_what_is_written_is_read_with_the_same_types(value: Any) -> None:
     assert CODEC.dumps(read, "x") == content, "what is equal is written alike"
 
 
-@pytest.mark.parametrize("value", VALUES + LOOKS, ids=lambda value: f"{type(value).__name__}-{value!r:.30}")
+@pytest.mark.parametrize("value", VALUES + LOOKS, ids=kind_of_value)
 def test_the_same_holds_inside_of_a_list_and_on_the_long_way(value: Any) -> None:
     nested = [{"a": value}, 2**70]  # the integer is what the short way has no form for
     assert same(CODEC.loads(CODEC.dumps(nested, "x")), nested) or isinstance(value, bytearray)
@@ -241,7 +246,7 @@ def deep(levels: int) -> list[Any]:
         (Counter("a"), "x"),
         (enum.Enum("Colour", "RED").RED, "x"),  # type: ignore[attr-defined]
     ],
-    ids=lambda value: f"{value!r:.40}",
+    ids=kind_of_value,
 )
 def test_what_is_no_data_is_refused_with_its_path_as_it_is_written(value: Any, path: str) -> None:
     with pytest.raises(InvalidInput) as refused:
@@ -350,7 +355,7 @@ def basket() -> Basket:
         Plain(),
         [Plain(n=2)],
     ],
-    ids=repr,
+    ids=kind_of_value,
 )
 def test_values_of_registered_classes_are_read_as_they_were(value: Any) -> None:
     types = KnownTypes()

@@ -20,6 +20,7 @@ ERRORS = {
     **errors.RULES,
     **errors.EFFECT_ERRORS,
     errors.RunNotFound.code: errors.RunNotFound,
+    errors.StateMoved.code: errors.StateMoved,
     errors.Superseded.code: errors.Superseded,
 }
 

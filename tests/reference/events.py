@@ -41,7 +41,8 @@ Fields in *italics* may be absent, which means None or none.""",
 def _event(kind: type[e.Event]) -> str:
     known = [f"`{kind.__name__}`, version {kind.version}."]
     if kind.keyed_by is not None:
-        known.append(f"Found again by its `{kind.keyed_by[1]}`.")
+        by = " and ".join(f"`{field}`" for field in kind.keyed_by[1:])
+        known.append(f"Found again by its {by}." if by else "All of a run are found at once.")
     if kind.binds_terms:
         known.append("Its record carries the terms before it.")
     lines = [f"## {kind.name}", f"{first(kind)} *{' '.join(known)}*", f"**Leaves:** {_leaves(kind)}"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ledger.adapters.threads.dropping import Needed
     from ledger.application.freeing import Freed, Progress
 
-ABOUT = """Show conversations whose states are kept, and let go of those states.
+ABOUT = """Show conversations, and let go of their states.
 
 A thread is named as its program names it: LangGraph's thread_id, or that of a Checkpointer. Each command
 takes --json.

@@ -17,8 +17,9 @@ from ledger.canonical import invalid
 from ledger.errors import InvalidInput
 from ledger.gateway.tools import declare
 
-Declaration = Tool | Recovery | str | Mapping[str, Any]
-"""What is declared of one tool: a `Tool`, its recovery, or what `ledger.tool` takes, by name."""
+Declaration = Tool | Recovery | str | Mapping[str, Any] | None
+"""What is declared of one tool: a `Tool`, its recovery, or what `ledger.tool` takes, by name. None: it is no
+act, since it changes nothing but the graph's own state."""
 Declarations = Mapping[str, Declaration] | Iterable[Tool]
 
 calling: ContextVar[Callable[[dict[str, Any]], Any]] = ContextVar("ledger_graph_calling")
@@ -66,13 +67,19 @@ class GraphTools:
         self._made: dict[str, tuple[BaseTool, Tool]] = {}
         known = {tool.name: tool for tool in ledger.tools if not isinstance(tool.function, Through)}
         given = dict(declared) if isinstance(declared, Mapping) else {tool.name: tool for tool in declared}
-        for name in known.keys() | given.keys():
+        self._no_acts = {name for name, said in given.items() if said is None}
+        for name in (known.keys() | given.keys()) - self._no_acts:
             tool = _tool(name, given[name]) if name in given else known[name]
             alone = tool if tool.function is not _nothing else None
             self._tools[name] = ledger.register(replace(tool, function=Through(name, alone)))
 
-    def of(self, tool: BaseTool) -> Tool:
-        """Return a tool of the graph as one of the ledger; of one that is not declared nothing is known."""
+    def of(self, tool: BaseTool) -> Tool | None:
+        """Return a tool of the graph as one of the ledger; None: it is declared to be no act.
+
+        Of one that is not declared nothing is known.
+        """
+        if tool.name in self._no_acts:
+            return None
         with self._mutex:
             made = self._made.get(tool.name)
             if made is not None and made[0] is tool:
@@ -87,6 +94,7 @@ class GraphTools:
 
 
 def _tool(name: str, declared: Declaration) -> Tool:
+    assert declared is not None
     if isinstance(declared, Tool):
         if declared.name != name:
             raise invalid(f"tools.{name}", f"it is declared with a tool that is named {declared.name!r}")

@@ -129,7 +129,7 @@ class LedgerToolCalls:
             saver: the `LedgerSaver` that the graph is compiled with.
             tools: what is declared of each, by its name: a `Tool`, its recovery, or what `ledger.tool` takes.
                 What the ledger has registered need not be declared again. Of the rest nothing is known: each
-                such act is done at most once.
+                such act is done at most once. None: it is no act, and is called as ever.
             repeats: says why a call is done although the same act was done before; it must not go by what a
                 model says.
             refusals: `raise` stops the graph at refusals too.
@@ -239,9 +239,10 @@ class LedgerToolCalls:
     # --- the protocol -----------------------------------------------------------------------------
 
     def _call(self, request: ToolCallRequest) -> Call | ToolMessage | None:
-        """Take a call apart; a message where its arguments are none, None where the tool is not known."""
+        """Take a call apart; a message where its arguments are none, None where it is no act."""
         tool = request.tool
-        if tool is None:
+        act = None if tool is None else self._tools.of(tool)
+        if tool is None or act is None:
             return None
         call = request.tool_call
         try:
@@ -249,7 +250,7 @@ class LedgerToolCalls:
         except ValueError as error:
             return message(call, f"Not called, its arguments do not fit: {error}", failed=True)
         repeat = None if self._repeats is None else self._repeats(request)
-        return Call(request, self._tools.of(tool), args, requested(request, args), repeat)
+        return Call(request, act, args, requested(request, args), repeat)
 
     def _steps(self, call: Call, run: str) -> Steps:
         """Perform a call, ask who has to be asked, and tell what it came to."""

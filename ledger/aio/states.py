@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 
 from ledger.aio.hands import Hands
-from ledger.application.states import PAGE, FoundState, SavedPart, SavedState, StateReader
+from ledger.application.states import PAGE, FoundState, LookedUp, SavedPart, SavedState, StateReader
 from ledger.run.contract import Contract
 
 
@@ -26,6 +26,10 @@ class AsyncRunStates:
     async def find(self, id: str, line: str | None = None) -> FoundState:
         """Find a state by its name."""
         return await self._hands.read(partial(self._reader.find, await self._look(), id, line))
+
+    async def look_up(self, id: str | None = None, line: str | None = None) -> LookedUp:
+        """Find a state by its name, or the newest of a line, with what was kept of the work after it."""
+        return await self._hands.read(partial(self._reader.look_up, await self._look(), id, line))
 
     async def all(self, *, before: int | None = None) -> AsyncIterator[SavedState]:
         """Yield the states of all lines that are kept, the newest first, without their contents."""

@@ -19,6 +19,8 @@ from ledger.run.given_up import Drops
 from ledger.stores.base import StoredRow
 
 PAGE = 200
+PARTS_AT_ONCE = 32
+"""So many parts of a state are read together with it; where there are more they are read by themselves."""
 PARTS = 100_000
 """More parts than this are read of no state."""
 DROPS = 100_000
@@ -68,6 +70,16 @@ class FoundState(NamedTuple):
     """Where states of the run were last dropped then."""
 
 
+class LookedUp(NamedTuple):
+    """A saved state that was looked for, with what else is known from doing so."""
+
+    found: FoundState
+    closed: bool
+    """The run has ended."""
+    parts: list[SavedPart] | None
+    """What was kept of the work after it; None: `parts` tells."""
+
+
 class StateReader:
     """Reads the states of one run, given its contract; it keeps what was dropped."""
 
@@ -84,6 +96,17 @@ class StateReader:
         """Find a state by its name."""
         drops = self._dropped(contract)
         return self._found(contract, saved_state(self._edge, contract.run, line, id, drops))
+
+    def look_up(self, contract: Contract, id: str | None, line: str | None) -> LookedUp:
+        """Find a state by its name, or the newest of a line, with what was kept of the work after it."""
+        drops, parts = self._dropped(contract), None
+        if id is None and contract.saved is not None:
+            id = next((one.id for one in contract.saved.lines if one.line == line), None)
+        if id is None:
+            state = newest_state(self._edge, contract, line, drops)
+        else:
+            state, parts = _state_and_parts(self._edge, contract.run, line, id, drops)
+        return LookedUp(self._found(contract, state), contract.closed is not None, parts)
 
     def all(self, contract: Contract, before: int | None) -> Iterator[SavedState]:
         """Yield the states that are kept, the newest first."""
@@ -123,6 +146,13 @@ class RunStates:
     def find(self, id: str, line: str | None = None) -> FoundState:
         """Find a state by its name."""
         return self._reader.find(self._look(), id, line)
+
+    def look_up(self, id: str | None = None, line: str | None = None) -> LookedUp:
+        """Find a state by its name, or the newest of a line, with what was kept of the work after it.
+
+        It asks the store no more often than `find` does.
+        """
+        return self._reader.look_up(self._look(), id, line)
 
     def all(self, *, before: int | None = None) -> Iterator[SavedState]:
         """Yield the states of all lines that are kept, the newest first, without their contents.
@@ -176,6 +206,22 @@ def saved_state(edge: Edge, run: str, line: str | None, id: str, drops: Drops) -
         return None
     found = state_of(decoded(rows[0]))
     return None if drops.dropped(line, id, found.position) else found
+
+
+def _state_and_parts(
+    edge: Edge, run: str, line: str | None, id: str, drops: Drops
+) -> tuple[SavedState | None, list[SavedPart] | None]:
+    """Find a state by its name, and what was kept after it unless that is much."""
+    key, key_of_parts = state_digest(run, line, id), part_digest(run, line, id)
+    rows = edge.store.find_all(edge.tenant, keys=(key, key_of_parts), each=PARTS_AT_ONCE)
+    saves = [row for row in rows if row.key == key]
+    if not saves:
+        return None, None
+    state = state_of(decoded(saves[-1]))
+    if drops.dropped(line, id, state.position):
+        return None, None
+    rest = [row for row in rows if row.key == key_of_parts]
+    return state, None if len(rest) == PARTS_AT_ONCE else _kept(rest, line, id, drops)
 
 
 def newest_state(edge: Edge, contract: Contract, line: str | None, drops: Drops) -> SavedState | None:
@@ -235,9 +281,13 @@ def saved_parts(edge: Edge, state: SavedState, drops: Drops) -> list[SavedPart]:
     rows = edge.store.find(edge.tenant, key=part_digest(state.run, state.line, state.id), limit=PARTS)
     if len(rows) == PARTS:
         raise invalid("state", f"{state.id!r} has {PARTS} parts or more, which is more than is read of one")
+    return _kept(rows, state.line, state.id, drops)
+
+
+def _kept(rows: Iterable[StoredRow], line: str | None, id: str, drops: Drops) -> list[SavedPart]:
     found = [part_of(decoded(row)) for row in rows]
     # They may stand before their state: a program that goes on while its state is being saved finishes parts.
-    return [one for one in found if not drops.dropped(state.line, state.id, one.position)]
+    return [one for one in found if not drops.dropped(line, id, one.position)]
 
 
 def ever_saved(edge: Edge, run: str, upto: int) -> Iterator[SavedState | SavedPart]:

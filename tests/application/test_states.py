@@ -16,7 +16,7 @@ from ledger import commands as c
 from ledger.application.expiring import expire
 from ledger.application.exporting import export
 from ledger.application.importing_runs import import_runs
-from ledger.application.states import PAGE, SavedState
+from ledger.application.states import PAGE, PARTS_AT_ONCE, SavedState
 from ledger.application.verifying import verify
 from ledger.errors import (
     IntegrityError,
@@ -60,6 +60,30 @@ def newest(run: Run, line: str | None = None) -> str | None:
 
 
 # --- keeping and finding -------------------------------------------------------------------------
+
+
+def test_what_is_looked_up_is_what_is_found_with_its_parts(run: Run) -> None:
+    assert run.states.look_up() == ((None, 1, None), False, None)
+    run.save_state("s-1", b"x")
+    run.save_state("s-1", b"y", line="side")
+    for number in range(PARTS_AT_ONCE):
+        for task in (f"t-{number}",) * 2:
+            run.save_state_part("s-1", task, b"x", line="side")
+    run.save_state("s-2", b"z", parent="s-1", seen=2)
+    run.save_state_part("s-2", "t", b"part")
+    for id, line in ((None, None), ("s-2", None), ("s-1", None), ("s-1", "side"), (None, "side")):
+        found = run.states.newest(line) if id is None else run.states.find(id, line)
+        looked = run.states.look_up(id, line)
+        assert looked.found == found
+        assert looked.found.state is not None
+        parts = run.states.parts(looked.found.state)
+        assert looked.parts == (None if line else parts)
+        assert len(parts) == (2 * PARTS_AT_ONCE if line else 1 if looked.found.state.id == "s-2" else 0)
+    run.drop_states(states=[SavedName(id="s-2")], **KIM)
+    assert run.states.look_up("s-2") == (run.states.find("s-2"), False, None)
+    assert run.states.look_up() == (run.states.newest(), False, None)
+    run.close(Ending.ABANDONED, by="human:kim", reason="old")
+    assert run.states.look_up("s-1").closed
 
 
 def test_a_state_is_kept_and_found_by_its_name_and_as_the_newest(run: Run, open_on: OpenLedger) -> None:

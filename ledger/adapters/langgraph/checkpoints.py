@@ -21,6 +21,7 @@ from ledger.adapters.langgraph.heads import (
 )
 from ledger.adapters.threads import Entry, Located, Threads, ThreadStates
 from ledger.adapters.threads.naming import line_name
+from ledger.application.states import SavedPart
 from ledger.canonical import invalid
 from ledger.errors import IntegrityError, RunIsClosed, StateMoved, Superseded
 
@@ -175,7 +176,7 @@ class Checkpoints:
         Raises:
             UndecodableRecord, IntegrityError: it cannot be read, or is not what was written.
         """
-        unpacked = self.states.read(found, learn=latest)
+        unpacked, parts = self.states.read_all(found, learn=latest)
         head = read_head(self.codec, unpacked.head)
         place = head.place
         assert place.id is not None
@@ -184,12 +185,16 @@ class Checkpoints:
             checkpoint={**head.checkpoint, "channel_values": unpacked.values},  # type: ignore[typeddict-item]
             metadata=head.metadata,  # type: ignore[arg-type]
             parent_config=None if not head.parent else place.config(head.parent),
-            pending_writes=pending(self.codec, self.writes(found)),
+            pending_writes=pending(self.codec, self._writes(found, _whole(found, parts))),
         )
 
     def writes(self, found: Located) -> list[Write]:
         """Read what tasks wrote after a checkpoint: in its run, and in later ones where that was closed."""
-        return read_parts(self.codec, [part for entry in self._since(found) for part in _parts(entry, found)])
+        return self._writes(found, _parts(found.entry, found))
+
+    def _writes(self, found: Located, parts: list[bytes]) -> list[Write]:
+        later = self._since(found)[1:]
+        return read_parts(self.codec, [*parts, *(part for entry in later for part in _parts(entry, found))])
 
     def _since(self, found: Located) -> list[Entry]:
         last, first = self.threads.last_seen(found.entry.thread), found.entry.generation
@@ -204,10 +209,16 @@ def _parts(entry: Entry, found: Located) -> list[bytes]:
     if not parts:
         return []
     known = entry.run.states.contents([part.digest for part in parts])
-    for part in parts:
-        if part.digest not in known:
+    return _whole(found, [(part, known.get(part.digest)) for part in parts])
+
+
+def _whole(found: Located, parts: list[tuple[SavedPart, bytes | None]]) -> list[bytes]:
+    whole: list[bytes] = []
+    for part, content in parts:
+        if content is None:
             raise IntegrityError(
-                f"what task {part.task!r} wrote after {found.state.id!r} of {entry.run.id!r} is gone",
+                f"what task {part.task!r} wrote after {found.state.id!r} of {part.run!r} is gone",
                 digest=part.digest.hex(),
             )
-    return [known[part.digest] for part in parts]
+        whole.append(content)
+    return whole

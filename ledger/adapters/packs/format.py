@@ -80,9 +80,9 @@ class References:
         return self._numbers.setdefault(ref.pack, len(self._numbers) + 1) * PIECES + ref.piece
 
     @property
-    def digests(self) -> bytes:
+    def digests(self) -> tuple[bytes, ...]:
         """The digests, in the order of their numbers."""
-        return b"".join(self._numbers)
+        return tuple(self._numbers)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -91,7 +91,7 @@ class References:
 def write_pack(names: dict[str, Any], references: References, pieces: Sequence[bytes]) -> bytes:
     """Write a pack."""
     head = {"d": len(references), "n": names, "s": list(map(len, pieces))}
-    return b"".join((MAGIC, _head(head), references.digests, *pieces))
+    return b"".join((MAGIC, _head(head), *references.digests, *pieces))
 
 
 def write_group(entries: Sequence[Entry]) -> bytes:
@@ -99,7 +99,7 @@ def write_group(entries: Sequence[Entry]) -> bytes:
     references = References()
     written = [-1 - len(e) if isinstance(e, bytes) else references.number(e) for e in entries]
     head = {"d": len(references), "e": written}
-    return b"".join((_head(head), references.digests, *(e for e in entries if isinstance(e, bytes))))
+    return b"".join((_head(head), *references.digests, *(e for e in entries if isinstance(e, bytes))))
 
 
 def read_pack(content: bytes) -> Opened:

@@ -13,6 +13,9 @@ from ledger.adapters.packs.format import Ref
 PIECES_KNOWN = 10_000
 """Pieces of which a memo knows where they are: those that were used last."""
 
+STATES_KNOWN = 8
+"""States of which a memo knows the packs."""
+
 
 class Image(NamedTuple):
     """What a group was made from."""
@@ -52,6 +55,8 @@ class Memo:
     """By line and name of the value."""
     pieces: OrderedDict[bytes, Ref] = field(default_factory=OrderedDict)
     """Where each piece is, by a digest of it."""
+    rests: OrderedDict[bytes, tuple[bytes, ...]] = field(default_factory=OrderedDict)
+    """The packs that the states saved or read last refer to, by the digest of their own."""
 
     @property
     def size(self) -> int:
@@ -63,6 +68,13 @@ class Memo:
         wanted = {(line, name) for name in names}
         lists = {place: known for place, known in self.lists.items() if place in wanted}
         return Memo(self.dropped, lists)
+
+    def refers(self, digest: bytes, others: tuple[bytes, ...]) -> None:
+        """Note which packs a state refers to: who reads it can ask for all of them at once."""
+        self.rests[digest] = others
+        self.rests.move_to_end(digest)
+        if len(self.rests) > STATES_KNOWN:
+            self.rests.popitem(last=False)
 
     def find(self, piece: bytes) -> Ref | None:
         """Tell where a piece is stored."""

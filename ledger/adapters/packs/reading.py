@@ -87,6 +87,8 @@ def unpack(
             values[name] = codec.loads(piece)
             if memo is not None and len(piece) > SMALL:
                 memo.note(piece, ref)
+    if memo is not None:
+        memo.refers(digest, root.digests)
     return Unpacked(packs.piece(Ref(digest, 0)), values)
 
 

@@ -36,6 +36,7 @@ class Packed(NamedTuple):
     """It refers to no other pack."""
     lists: dict[str, ListMemo]
     pieces: list[tuple[bytes, Ref]]
+    refers_to: tuple[bytes, ...]
 
     def note(self, memo: Memo, line: str | None, digest: bytes) -> None:
         """Note what is stored now, in a content with this digest."""
@@ -49,6 +50,7 @@ class Packed(NamedTuple):
             memo.lists[line, name] = known
         for piece, ref in self.pieces:
             memo.note(piece, _at(ref, digest))
+        memo.refers(digest, self.refers_to)
 
 
 def pack(
@@ -82,9 +84,9 @@ def pack(
         writer.weigh(known.size, name)
         lists[name] = known
         names[name] = [split.tag, [list(map(writer.number, level)) for level in writer.levels(known)]]
-    return Packed(
-        write_pack(names, writer.references, writer.pieces), not len(writer.references), lists, writer.new
-    )
+    references = writer.references
+    content = write_pack(names, references, writer.pieces)
+    return Packed(content, not len(references), lists, writer.new, references.digests)
 
 
 class Written(NamedTuple):

@@ -1,0 +1,101 @@
+"""How often a saver asks the store: on a server each time is a round trip, and takes longer than the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
+
+from ledger.adapters.langgraph import LedgerSaver
+from tests.adapters.langgraph.places import config_of
+
+VERBS = ("append", "blobs", "find", "find_all", "heads", "load", "read", "tail")
+
+
+@pytest.fixture
+def asked(saver: LedgerSaver, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of what the store was asked for, as it is asked."""
+    names: list[str] = []
+    store: Any = saver.ledger.store
+
+    def watch(name: str) -> None:
+        verb = getattr(store, name)
+
+        def watched(*args: Any, **options: Any) -> Any:
+            names.append(name)
+            return verb(*args, **options)
+
+        monkeypatch.setattr(store, name, watched)
+
+    for name in VERBS:
+        watch(name)
+    return names
+
+
+def grown(saver: LedgerSaver, thread: str, steps: int) -> Any:
+    """Save a history message by message; return the configuration of the last checkpoint."""
+    config: Any = config_of(thread)
+    messages: list[HumanMessage] = []
+    for number in range(steps):
+        messages = [*messages, HumanMessage(f"{number} " + "x" * 100, id=f"m-{number}")]
+        state: Any = {
+            **empty_checkpoint(),
+            "id": f"{number:06}",
+            "channel_values": {"messages": messages, "count": number},
+            "channel_versions": {"messages": number + 1, "count": number + 1},
+        }
+        config = saver.put(config, state, {"source": "loop", "step": number}, state["channel_versions"])
+    return config
+
+
+def test_a_checkpoint_is_saved_by_one_append(saver: LedgerSaver, thread: str, asked: list[str]) -> None:
+    config = grown(saver, thread, 2)
+    asked.clear()
+    grown(saver, thread, 2)
+    saver.put_writes(config, [("count", 1)], "task")
+    assert asked == ["append"] * 3
+
+
+def test_a_checkpoint_that_this_process_knows_is_loaded_in_three(
+    saver: LedgerSaver, thread: str, asked: list[str]
+) -> None:
+    """Of 40 messages 32 are in a group, and each of the others is where it was first saved."""
+    config = grown(saver, thread, 40)
+    saver.put_writes(config, [("count", 1), ("count", 2)], "task-1")
+    saver.put_writes(config, [("count", 3)], "task-2")
+    for wanted in (config_of(thread), config):
+        asked.clear()
+        found = saver.get_tuple(wanted)
+        assert asked == ["read", "find_all", "blobs"]
+        assert found is not None
+        assert len(found.checkpoint["channel_values"]["messages"]) == 40
+        assert [value for _, _, value in found.pending_writes or ()] == [1, 2, 3]
+
+
+def test_a_checkpoint_of_another_process_is_looked_for_first(
+    saver: LedgerSaver, thread: str, asked: list[str]
+) -> None:
+    """Its run is looked for, and whether another follows it; then what the state refers to has to be read."""
+    grown(saver, thread, 40)
+    other = LedgerSaver(saver.ledger)
+    asked.clear()
+    found = other.get_tuple(config_of(thread))
+    assert found is not None
+    assert len(asked) <= 7, asked
+    assert asked[-4:] == ["read", "find_all", "blobs", "blobs"]
+    asked.clear()
+    other.get_tuple(config_of(thread))
+    assert asked == ["read", "find_all", "blobs"]
+
+
+def test_many_parts_are_read_by_themselves(saver: LedgerSaver, thread: str, asked: list[str]) -> None:
+    config = grown(saver, thread, 1)
+    for number in range(40):
+        saver.put_writes(config, [("count", number)], f"task-{number:02}")
+    asked.clear()
+    found = saver.get_tuple(config)
+    assert found is not None
+    assert [value for _, _, value in found.pending_writes or ()] == list(range(40))
+    assert asked == ["read", "find_all", "find", "blobs"]

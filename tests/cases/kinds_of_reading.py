@@ -13,6 +13,8 @@ READING: Final = (
         "an id or a filter is a pattern or a piece of a query",
         "cases/test_names.py::test_a_filter_compares_text_and_nothing_else",
         "stores/test_reading.py::test_names_that_look_alike_stay_apart",
+        "adapters/langgraph/test_checkpoints.py::test_all_threads_are_listed_each_newest_first_and_no_other_tenant_s",
+        "adapters/langgraph/test_checkpoints.py::test_metadata_are_compared_as_values_and_never_become_a_query",
     ),
     covered(
         "119",
@@ -27,6 +29,7 @@ READING: Final = (
         "stores/test_snapshots.py::test_loading_is_the_nearest_snapshot_and_what_came_after",
         "application/test_reading.py::test_a_snapshot_anywhere_and_its_tail_are_the_full_fold",
         "application/test_reading.py::test_a_snapshot_of_another_fold_is_passed_over",
+        "adapters/langgraph/test_deltas.py::test_a_thread_that_was_kept_as_a_plain_list_goes_on_as_a_delta_channel",
     ),
     covered(
         "159",
@@ -58,6 +61,7 @@ READING: Final = (
         "163",
         "a snapshot of an older fold is taken for the present one's",
         "application/test_reading.py::test_a_snapshot_of_another_fold_is_passed_over",
+        "adapters/langgraph/test_deltas.py::test_a_thread_that_was_kept_as_a_plain_list_goes_on_as_a_delta_channel",
         "run/test_state.py::test_the_same_events_yield_the_same_contracts_in_every_release_of_this_fold",
     ),
     covered(

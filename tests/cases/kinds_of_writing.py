@@ -99,6 +99,7 @@ WRITING: Final = (
         "results that come at once replace one another",
         "cases/test_writers.py::test_thirty_results_at_once_are_all_in_the_contract",
         "stores/test_races.py::test_results_of_thirty_calls_at_once_are_all_kept",
+        "adapters/langgraph/test_checkpoints.py::test_of_thirty_tasks_that_write_at_once_none_is_lost",
         "adapters/checkpointer/test_processes.py::test_no_save_is_lost_among_processes_of_which_one_is_killed",
     ),
     covered(
@@ -249,6 +250,9 @@ WRITING: Final = (
         "record/test_decoding.py::test_objects_that_name_code_are_data_or_refused",
         "cases/test_imports.py::test_a_hostile_line_is_reported_and_stores_nothing",
         "adapters/checkpointer/test_data.py::test_constructors_in_the_data_stay_data",
+        "adapters/langgraph/test_types.py::test_what_is_written_is_read_with_the_same_types",
+        "adapters/langgraph/test_types.py::test_a_name_that_is_in_no_table_is_refused",
+        "adapters/langgraph/test_types.py::test_a_class_that_is_not_registered_where_it_is_read_is_named_and_never_imported",
     ),
     covered(
         "150",

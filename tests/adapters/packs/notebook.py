@@ -32,13 +32,21 @@ class Strict:
         return elements
 
 
+class Telling(Strict):
+    """Tells of many values at once what they are, unless one of them is `null`."""
+
+    def image(self, values: list[Any]) -> Any:
+        return None if None in values else json.dumps(values)
+
+
 CODEC = Strict()
 
 
 class Notebook:
     """Keeps packs, and counts how they are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, codec: Strict = CODEC) -> None:
+        self.codec = codec
         self.contents: dict[bytes, bytes] = {}
         self.rounds: list[set[bytes]] = []
 
@@ -46,7 +54,7 @@ class Notebook:
         self, values: Mapping[str, Any], *, memo: Memo | None, line: str | None = None, head: bytes = b"head"
     ) -> bytes:
         """Write a state, store it, note it in the memo; return its digest."""
-        packed = pack(values, head, CODEC, memo=memo, line=line)
+        packed = pack(values, head, self.codec, memo=memo, line=line)
         digest = self.store(packed)
         if memo is not None:
             packed.note(memo, line, digest)
@@ -65,13 +73,13 @@ class Notebook:
         return {digest: self.contents[digest] for digest in digests if digest in self.contents}
 
     def read(self, digest: bytes, **more: Any) -> Unpacked:
-        return unpack(digest, self.contents[digest], self.fetch, CODEC, **more)
+        return unpack(digest, self.contents[digest], self.fetch, self.codec, **more)
 
     def needed(self, digest: bytes) -> set[bytes]:
         return refers_to(digest, self.contents[digest], self.fetch)
 
     def only(self, digests: Collection[bytes]) -> Notebook:
         """Return one that keeps these packs alone."""
-        less = Notebook()
+        less = Notebook(self.codec)
         less.contents = {digest: self.contents[digest] for digest in digests}
         return less

@@ -16,7 +16,7 @@ from ledger.adapters.packs import format as packs
 from ledger.adapters.packs.format import FANOUT, read_pack
 from ledger.adapters.packs.writing import COPIED, SMALL
 from ledger.errors import InvalidInput, UndecodableRecord
-from tests.adapters.packs.notebook import CODEC, Notebook
+from tests.adapters.packs.notebook import CODEC, Notebook, Strict, Telling
 
 ELEMENTS = st.one_of(
     st.integers(0, 3),
@@ -57,10 +57,13 @@ def changed(draw: Callable[..., Any], state: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
+@pytest.mark.parametrize("codec", [CODEC, Telling()], ids=["plain", "telling"])
 @settings(max_examples=max(10, settings().max_examples // 2))
 @given(data=st.data())
-def test_every_state_reads_back_whatever_was_known_when_it_was_saved(data: st.DataObject) -> None:
-    notebook, memo = Notebook(), Memo()
+def test_every_state_reads_back_whatever_was_known_when_it_was_saved(
+    codec: Strict, data: st.DataObject
+) -> None:
+    notebook, memo = Notebook(codec), Memo()
     saved: list[tuple[bytes, str | None, dict[str, Any]]] = []
     states: dict[str | None, dict[str, Any]] = {None: {}, "sub": {}}
     for _ in range(data.draw(st.integers(1, 8))):
@@ -107,8 +110,9 @@ def test_what_was_not_stored_is_noted_nowhere() -> None:
     assert notebook.read(notebook.save({"list": ["c" * 100] * 70}, memo=memo)).values["list"][69] == "c" * 100
 
 
-def test_a_growing_list_costs_what_is_new() -> None:
-    notebook, memo, messages, last = Notebook(), Memo(), [], b""
+@pytest.mark.parametrize("codec", [CODEC, Telling()], ids=["plain", "telling"])
+def test_a_growing_list_costs_what_is_new(codec: Strict) -> None:
+    notebook, memo, messages, last = Notebook(codec), Memo(), [], b""
     sizes = []
     for number in range(3 * FANOUT):
         messages.append(f"{number:04}" * 250)

@@ -47,8 +47,6 @@ COMMANDS = (
     ("sources", "withdraw", "policy:x", HOSTILE_ID, "--by", "human:kim", "--reason", HOSTILE),
     ("expire", "--run", HOSTILE_ID, "--reason", HOSTILE, "--by", "human:kim"),
     ("threads", "list"),
-    ("threads", "show", HOSTILE_ID),
-    ("threads", "prune", HOSTILE_ID, "--dry-run"),
     ("verify", HOSTILE_ID),
     ("verify", "--all"),
     ("doctor",),
@@ -84,7 +82,7 @@ def test_what_is_written_as_json_steers_nothing_and_loses_nothing(
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda value: " ".join(value)[:20])
 def test_a_terminal_is_told_colours_and_nothing_else(hostile: Path, arguments: tuple[str, ...]) -> None:
     # These draw how far they are.
-    watched = arguments[0] not in {"ask", "expire", "obligations", "threads", "verify"}
+    watched = arguments[0] not in {"ask", "expire", "obligations", "verify"}
     answer = at_terminal(*arguments, "--ledger", hostile, columns=60, watched=watched)
     assert is_clean(answer.out)
     assert answer.out

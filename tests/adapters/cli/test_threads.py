@@ -15,6 +15,7 @@ from ledger.adapters.langgraph import LedgerSaver
 from ledger.adapters.threads import run_name
 from ledger.errors import OutcomeUnknown
 from tests.adapters.cli.conftest import Call
+from tests.adapters.cli.test_visible import steers
 from tests.adapters.threads.plain import chat, ids, kept, states_of
 
 WHY = ("--by", "human:kim", "--reason", "kept long enough")
@@ -114,6 +115,21 @@ def test_what_is_no_thread_is_told(call: Call, path: Path, deed: str) -> None:
     told = call("threads", deed, "nobody", *(() if deed == "show" else WHY), "--ledger", path)
     assert (told.code, told.out) == (3, "")
     assert "there is no thread 'nobody'" in told.err
+
+
+def test_what_threads_and_states_are_called_steers_nothing(call: Call, path: Path, opened: Ledger) -> None:
+    thread = "t[red]\u202e\x1b[31m"
+    states_of(opened).save(thread, "s[red]\u202e", {}, b"", line="l\x1b[2J", parent="p[red]")
+    for deed in (
+        ("list",),
+        ("show", thread, "--check"),
+        ("prune", thread, "--dry-run"),
+        ("show", f"{thread}x"),
+    ):
+        for form in ((), ("--json",)):
+            told = call("threads", *deed, *form, "--ledger", path)
+            assert told.out + told.err
+            assert not any(steers(line) for line in (told.out + told.err).split("\n"))
 
 
 def test_agents_and_threads_with_unsettled_effects_are_refused(

@@ -380,18 +380,26 @@ def test_artifacts_and_commands_come_back_from_the_record_as_they_were() -> None
         done.append("note")
         return Command(update={"messages": [ToolMessage("noted", tool_call_id=tool_call_id)]})
 
-    calls = [call("draw", "1", what="a"), call("note", "2", what="a"), call("count", "3", what="a")]
-    declared_ = dict.fromkeys(("draw", "note", "count"), "at_most_once")
+    @tool
+    def mark(what: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> ToolMessage:
+        """Mark."""
+        done.append("mark")
+        return ToolMessage("marked", tool_call_id=tool_call_id, additional_kwargs={"colour": "red"})
+
+    tools = (draw, note, count, mark)
+    calls = [call(one.name, str(at), what="a") for at, one in enumerate(tools)]
+    declared_ = dict.fromkeys((one.name for one in tools), "at_most_once")
     with saving() as saver:
-        agent = agent_of(saver, [calls, "done"], [draw, note, count], declared_)
+        agent = agent_of(saver, [calls, "done"], tools, declared_)
         first = answers(agent.invoke(ask(), on("t")))
         before = next(one for one in agent.get_state_history(on("t")) if "tools" in one.next)
         again = answers(agent.invoke(None, before.config))
-    assert sorted(done) == ["count", "draw", "note"]
+    assert sorted(done) == ["count", "draw", "mark", "note"]
     assert [(one.content, one.artifact, one.tool_call_id) for one in again] == [
         (one.content, one.artifact, one.tool_call_id) for one in first
     ]
-    assert first[2].artifact == {1, 2}
+    assert [one.additional_kwargs for one in again] == [one.additional_kwargs for one in first]
+    assert (first[2].artifact, first[3].additional_kwargs) == ({1, 2}, {"colour": "red"})
 
 
 def test_what_is_injected_is_no_argument_and_a_model_cannot_forge_it() -> None:
@@ -528,6 +536,25 @@ async def test_an_agent_in_an_event_loop_acts_once(durability: Any) -> None:
         assert len(intended(saver)) == 2
         saver.faces.close()
     assert len(bank.paid) == 2
+
+
+def test_a_tool_that_has_to_be_awaited_is_not_begun_without_an_event_loop() -> None:
+    bank = Bank()
+    later = StructuredTool.from_function(coroutine=bank.pay_later, name="pay")
+    with saving() as saver:
+        with pytest.raises(NotImplementedError):
+            agent_of(saver, [[PAY], "done"], [later], {"pay": "at_most_once"}).invoke(ask(), on("t"))
+        assert names(saver.ledger) == ["run.opened"]
+
+
+@pytest.mark.parametrize("mode", ["debug", "checkpoints", "tasks"])
+def test_what_a_graph_streams_holds_nothing_but_data(mode: Any) -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+        streamed = list(agent.stream(ask(), on("t"), stream_mode=mode, durability="sync"))
+        assert streamed
+        assert "Entered(" not in repr(streamed)
 
 
 @pytest.mark.anyio

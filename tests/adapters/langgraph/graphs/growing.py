@@ -50,7 +50,6 @@ def play_growing_channels(scene: Scene) -> None:
     scene.invoke(graph, {"never": ["in"], "often": [AIMessage("first", id="f")]})
     assert scene.invoke(graph, {"never": ["again"]})["never"][-1] == 11
     scene.invoke(graph, {"never": Overwrite(["anew"]), "often": [1, 2]})
-    scene.each_by_name()
 
 
 @scenario()

@@ -55,7 +55,6 @@ def play_a_graph_in_a_graph_that_asks(scene: Scene) -> None:
     if below is not None and scene.way.durability != "exit":
         scene.update(graph, {"path": ["put in below"]}, None, below.config)
     scene.invoke(graph, Command(resume="yes again"))
-    scene.each_by_name()
 
 
 @scenario()

@@ -60,7 +60,6 @@ def play_a_row_of_nodes(scene: Scene) -> None:
     assert scene.invoke(graph, {"steps": ["in"]})["steps"] == ["in", "a", "b", "c"]
     scene.invoke(graph, {"steps": ["again"], "note": "kept"})
     scene.invoke(graph, {"steps": []})
-    scene.each_by_name()
 
 
 @scenario()

@@ -169,29 +169,38 @@ class Scene:
         self.note("kept", self._lines())
 
     def _lines(self) -> dict[str, list[object]]:
-        """Return the checkpoints of each line, and check that each is found by its name as it was listed."""
-        lines: dict[str, list[object]] = {}
-        named = {self.normal.text(_line(one)): _line(one) for one in self.kept()}
-        for name in sorted(named):
-            config = {"configurable": {**self.config["configurable"], "checkpoint_ns": named[name]}}
-            listed = [self.normal.kept(one) for one in self.kept(config)]
-            newest = self.found(config)
+        """Return the checkpoints of each line, and check that the newest of each is what is found there."""
+        lines: dict[str, list[CheckpointTuple]] = {}
+        for one in self.kept():
+            lines.setdefault(_line(one), []).append(one)
+        said: dict[str, list[object]] = {}
+        for name, ns in sorted((self.normal.text(ns), ns) for ns in lines):
+            said[name] = list(map(self.normal.kept, lines[ns]))
+            newest = self.found(self._at(ns))
             assert newest is not None
-            assert self.normal.kept(newest) == listed[0]
-            lines[name] = listed
-        return lines
+            assert self.normal.kept(newest) == said[name][0]
+        return said
+
+    def _at(self, ns: str) -> dict[str, Any]:
+        return {"configurable": {**self.config["configurable"], "checkpoint_ns": ns}}
 
     def below(self, graph: Any) -> StateSnapshot | None:
         """Return the state of the graph in the first task that is to run; None where there is none."""
         found = self.state(graph, subgraphs=True).tasks[0].state
         return found if isinstance(found, StateSnapshot) else None
 
-    def each_by_name(self) -> None:
-        """Note each checkpoint as it is found by its name."""
-        for one in self.kept():
-            found = self.found(one.config)
-            assert found is not None
-            assert self.normal.kept(found) == self.normal.kept(one)
+    def check_each(self) -> None:
+        """Check that each checkpoint is found by its name, and in the list of its line."""
+        kept = self.kept()
+        for ns in {_line(one) for one in kept}:
+            listed = [self.normal.kept(one) for one in self.kept(self._at(ns))]
+            assert listed == [self.normal.kept(one) for one in kept if _line(one) == ns]
+            assert listed == [self.normal.kept(self._named(one)) for one in kept if _line(one) == ns]
+
+    def _named(self, one: CheckpointTuple) -> CheckpointTuple:
+        found = self.found(one.config)
+        assert found is not None
+        return found
 
     def note(self, what: str, seen: object) -> None:
         self.transcript.append((what, seen))

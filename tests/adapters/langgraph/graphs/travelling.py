@@ -27,7 +27,6 @@ def play_calling_from_an_older_checkpoint(scene: Scene) -> None:
     scene.invoke(graph, {"steps": ["newest"]})
     scene.note("old", scene.normal.snapshot(scene.state(graph, old)))
     scene.stream(graph, None, ["values", "updates", "checkpoints"], config=at_next(scene, graph, "c"))
-    scene.each_by_name()
 
 
 @scenario(durabilities=STEPWISE)

@@ -53,7 +53,6 @@ def play_one_question(scene: Scene) -> None:
     scene.invoke(graph, {"answers": ["anew"]})
     scene.invoke(graph, {"answers": ["and anew, unanswered"]})
     scene.invoke(graph, Command(resume="late", update={"answers": ["by command"]}))
-    scene.each_by_name()
 
 
 @scenario()

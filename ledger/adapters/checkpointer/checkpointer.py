@@ -193,6 +193,9 @@ class Checkpointer:
             thread_id: the conversation.
             before: only those that were saved before this one.
             limit: so many at most.
+
+        Raises:
+            NewerFormat: a later release wrote one of them.
         """
         return self._engine.checkpoints(thread_id, before=before, limit=limit)
 
@@ -217,6 +220,7 @@ class Checkpointer:
         Raises:
             NotForAgents: an agent would delete it.
             StillOpen: effects of its run are unsettled.
+            StoreUnavailable: on PostgreSQL, with the reason `no_privilege`: only the ledger's owner may.
         """
         deleted = self._engine.delete(thread_id, by=by, reason=reason)
         self._seen.note(thread_id, None)

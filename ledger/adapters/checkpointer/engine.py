@@ -192,6 +192,8 @@ class Engine:
 
     def checkpoints(self, thread: str, *, before: str | None, limit: int | None) -> list[Checkpoint]:
         """List checkpoints, the newest first."""
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise invalid("limit", f"so many at most: 0 or more, not {limit!r:.50}")
         found = (checkpoint_of(one) for one in self.backend.all(thread))
         return list(islice((one for one in found if before is None or one.id < before), limit))
 
@@ -234,7 +236,12 @@ class Engine:
             NewerFormat: a later release wrote it.
             IntegrityError, UndecodableRecord: it cannot be read.
         """
-        read = self.backend.read(thread, stored, names)
+        try:
+            read = self.backend.read(thread, stored, names)
+        except UndecodableRecord as error:
+            if "format" in error.data:
+                raise NewerFormat(str(error), **error.data) from error
+            raise
         try:
             head = json.loads(read.head)
             version, named = head["v"], (head["thread"], head["id"])

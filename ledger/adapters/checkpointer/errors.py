@@ -48,5 +48,7 @@ class NewerFormat(UndecodableRecord):
     """A later release wrote this checkpoint: upgrade. No older one is loaded in its place."""
 
     code = "newer_format"
-    format: int
-    known: int
+    format: int | str
+    """As the checkpoint names it."""
+    known: int | str
+    """What this release knows of its kind."""

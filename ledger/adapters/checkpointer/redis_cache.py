@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -98,7 +99,8 @@ class RedisCache:
             self._call(lambda: self._client.delete(*map(_key, digests)))
 
     def close(self) -> None:
-        self._client.close()
+        with suppress(Exception):
+            self._client.close()
 
     def _put(self, contents: Mapping[bytes, bytes]) -> None:
         with self._client.pipeline(transaction=False) as pipeline:
@@ -124,15 +126,20 @@ class RedisCache:
 
         # A daemon: a program that ends does not wait for a server that does not answer.
         caller = threading.Thread(target=made, name="checkpoint-cache", daemon=True)
-        caller.start()
-        caller.join(self._patience)
+        try:
+            caller.start()
+        except RuntimeError as error:  # the system has no more threads
+            faults.append(error)
+        else:
+            caller.join(self._patience)
         if answers:
             with self._mutex:
                 self._pause = 1.0
             return answers[0]
         self._failed(faults or ["it took too long"])
         if not faults:
-            self._client.connection_pool.disconnect()
+            with suppress(Exception):
+                self._client.connection_pool.disconnect()
         return None
 
     def _failed(self, faults: Iterable[object]) -> None:

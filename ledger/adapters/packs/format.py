@@ -106,9 +106,16 @@ def read_pack(content: bytes) -> Opened:
     """Read a pack.
 
     Raises:
-        UndecodableRecord: the bytes are none, or of a later format.
+        UndecodableRecord: the bytes are none, or of a later format, which `format` then names.
     """
     if content[: len(MAGIC)] != MAGIC:
+        if content.startswith(MAGIC[:-1]):
+            name, known = content[: len(MAGIC)].decode("latin-1"), MAGIC.decode()
+            raise UndecodableRecord(
+                f"the content of a saved state is of format {name!r}, and {known!r} is known here: upgrade",
+                format=name,
+                known=known,
+            )
         raise _undecodable("it does not begin as a pack of this format does")
     head, start = _read_head(content, len(MAGIC))
     try:

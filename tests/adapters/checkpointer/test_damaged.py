@@ -161,6 +161,20 @@ def test_a_later_format_is_refused_and_no_older_one_taken_for_it(
     assert place().load_checkpoint(thread, ids[1]).state == state(2)
 
 
+def test_a_later_format_of_contents_is_refused(
+    place: Place, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saves = place()
+    saves.save(thread, state(1), at="loop_tail")
+    with monkeypatch.context() as later:
+        later.setattr("ledger.adapters.packs.format.MAGIC", b"ILP2")
+        saves.save(thread, state(2), at="loop_tail")
+    for fallback in (False, True):
+        with pytest.raises(NewerFormat) as told:
+            place().load(thread, fallback=fallback)
+        assert (told.value.format, told.value.known) == ("ILP2", "ILP1")
+
+
 def test_a_later_format_of_files_is_refused(
     places: Callable[[str], Place], thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,13 @@ def test_ids_sort_as_they_were_saved_and_name_their_parents(place: Place, thread
     assert [one.id for one in saves.list_checkpoints(thread, before=ids[4], limit=2)] == [ids[3], ids[2]]
 
 
+@pytest.mark.parametrize("limit", [-1, True, "2"])
+def test_a_limit_is_a_number(limit: Any) -> None:
+    with Checkpointer.open(":memory:") as saves, pytest.raises(InvalidInput) as told:
+        saves.list_checkpoints("chat", limit=limit)
+    assert told.value.path == "limit"
+
+
 def test_every_nth_is_whole_and_none_is_left_out(place: Place, thread: str) -> None:
     saves = place(every=3)
     state: dict[str, Any] = {"log": []}

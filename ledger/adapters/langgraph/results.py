@@ -28,8 +28,8 @@ class Codec(Protocol):
         """Read a value."""
 
 
-def recorded(outcome: Outcome, codec: Codec) -> dict[str, Any]:
-    """Return what is recorded of an outcome.
+def recorded(outcome: Outcome, name: str, codec: Codec) -> dict[str, Any]:
+    """Return what is recorded of an outcome of the tool of this name.
 
     Raises:
         ToolException: the tool itself handled an error; what it said of it is its text.
@@ -39,12 +39,11 @@ def recorded(outcome: Outcome, codec: Codec) -> dict[str, Any]:
         return {PACKED: base64.b64encode(codec.dumps(outcome, "result")).decode()}
     if outcome.status == "error":
         raise ToolException(outcome.text)
-    kept: dict[str, Any] = {"content": outcome.content}
-    if outcome.artifact is not None:
-        if not _is_json(outcome.artifact):
-            return {PACKED: base64.b64encode(codec.dumps(outcome, "result")).decode()}
-        kept["artifact"] = outcome.artifact
-    return kept
+    if not _is_plain(outcome, name):
+        return {PACKED: base64.b64encode(codec.dumps(outcome, "result")).decode()}
+    if outcome.artifact is None:
+        return {"content": outcome.content}
+    return {"artifact": outcome.artifact, "content": outcome.content}
 
 
 def returned(kept: Any, call: ToolCall, codec: Codec) -> Outcome:
@@ -75,9 +74,13 @@ def message(call: ToolCall, content: Any, *, failed: bool = False, artifact: Any
     )
 
 
-def _is_json(value: Any) -> bool:
+def _is_plain(message: ToolMessage, name: str) -> bool:
+    """Tell whether a message is what `message` builds of its content and artifact."""
+    more = (message.id, message.additional_kwargs, message.response_metadata)
+    if any(more) or message.name not in (None, name):
+        return False
     try:
-        canonical_text(value)
+        canonical_text(message.artifact)
     except (InvalidInput, RecursionError):
         return False
     return True

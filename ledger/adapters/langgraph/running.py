@@ -21,9 +21,9 @@ from ledger.canonical import invalid
 from ledger.errors import InvalidInput, Superseded
 
 CHECKPOINTER = "__pregel_checkpointer"
-ENTERED = "__ledger_entered"
-"""Where the config of an invocation holds what its loop entered with. LangGraph keeps what begins with two
-underscores out of metadata."""
+ENTERED = "__pregel_ledger"
+"""Where the config of an invocation holds what its loop entered with. What begins so LangGraph keeps out of
+metadata, and of the configs that it streams."""
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest, ToolNode
@@ -171,12 +171,12 @@ class LedgerToolCalls:
         call = self._call(request)
         if isinstance(call, ToolMessage):
             return call
-        if call is None:
+        if call is None or _is_only_awaited(request.tool):
             return handler(request)
 
         def body(args: dict[str, Any]) -> Any:
             with _watching(call):
-                return recorded(handler(_with(request, args)), call.codec)
+                return recorded(handler(_with(request, args)), call.tool.name, call.codec)
 
         run = ledger_run(call.config)
         token = calling.set(body)
@@ -197,7 +197,7 @@ class LedgerToolCalls:
 
         async def body(args: dict[str, Any]) -> Any:
             with _watching(call):
-                return recorded(await handler(_with(request, args)), call.codec)
+                return recorded(await handler(_with(request, args)), call.tool.name, call.codec)
 
         run = await aledger_run(call.config)
         token = calling.set(body)
@@ -315,6 +315,11 @@ class _watching:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, GraphBubbleUp):
             self._call.bubbled = error
+
+
+def _is_only_awaited(tool: BaseTool | None) -> bool:
+    """Tell whether a tool has nothing to be called without an event loop, which it says itself."""
+    return isinstance(tool, StructuredTool) and tool.func is None
 
 
 def _with(request: ToolCallRequest, args: Mapping[str, Any]) -> ToolCallRequest:

@@ -9,12 +9,15 @@ from types import ModuleType
 import pytest
 
 import ledger
+import ledger.adapters.checkpointer
 import ledger.adapters.cli
 import ledger.adapters.transcripts
 
 
 @pytest.mark.parametrize(
-    "module", [ledger, ledger.adapters.cli, ledger.adapters.transcripts], ids=lambda m: m.__name__
+    "module",
+    [ledger, ledger.adapters.checkpointer, ledger.adapters.cli, ledger.adapters.transcripts],
+    ids=lambda m: m.__name__,
 )
 def test_all_equals_the_visible_names(module: ModuleType) -> None:
     seen = {name for name in dir(module) if not name.startswith("_")}

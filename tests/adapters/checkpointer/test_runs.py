@@ -140,6 +140,22 @@ def test_who_looked_before_it_was_closed_and_saves_after_a_rival_is_told(
     assert other.load("chat").state == {"n": 2}  # type: ignore[union-attr]
 
 
+def test_a_restarted_conversation_begins_anew(program: Program) -> None:
+    ledger, saves = program()
+    old = saves.save("chat", {"n": 1}, at="loop_tail")
+    ledger.restart("chat#1", as_="chat#2", reason="the rule was withdrawn", by="human:kim")
+    with pytest.raises(StateMoved):
+        saves.save("chat", {"n": 2}, at="loop_tail")
+    assert saves.load("chat") is None
+    with pytest.raises(StateMoved):
+        saves.save("chat", {"n": 2}, at="loop_tail", parent=old)
+    saves.save("chat", {"anew": True}, at="loop_head")
+    _, other = program()
+    assert other.load("chat").state == {"anew": True}  # type: ignore[union-attr]
+    assert len(other.list_checkpoints("chat")) == 1
+    assert other.run("chat").id == "chat#2"
+
+
 def test_an_agent_deletes_nothing_and_a_person_not_what_is_unsettled(program: Program) -> None:
     ledger, saves = program()
     saves.save("chat", {"n": 1}, at="loop_tail")

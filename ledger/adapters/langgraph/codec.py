@@ -16,9 +16,10 @@ the byte 0xC1, which MessagePack never uses, where it is of a registered type it
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import ormsgpack
+from langchain_core.messages.base import TextAccessor
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from ledger.adapters.langgraph.images import PLAIN, image
@@ -29,6 +30,9 @@ from ledger.canonical import invalid
 from ledger.errors import InvalidInput, LedgerError, UndecodableRecord
 
 DEPTH = 200
+"""How deep a value may be nested. MessagePack's reader goes a little deeper."""
+MARKS = 64
+"""How many extensions may stand in one another: each takes some of the stack of who reads it."""
 DEPTH_TOLD = 32
 """Where a value is nested more deeply it is not told what of it is wrong."""
 NAMED, TUPLE, PAIRS, BIG, TEXT, SET, FROZENSET = range(1, 8)
@@ -57,6 +61,30 @@ class UnknownType(UndecodableRecord):
     name: str
 
 
+class _Spot(NamedTuple):
+    """Where in a state something stands."""
+
+    path: str
+    above: tuple[int, ...] = ()
+    """What it stands in."""
+    marks: int = 0
+    """How many of those are extensions."""
+
+    def within(self, value: Any, path: str, *, mark: bool = False) -> _Spot:
+        """Go into a value.
+
+        Raises:
+            InvalidInput: it is nested too deeply, or in itself.
+        """
+        if id(value) in self.above:
+            raise invalid(self.path, "it holds itself")
+        if len(self.above) >= DEPTH or self.marks + mark > MARKS:
+            raise invalid(
+                self.path, f"it is nested more than {DEPTH} deep, or {MARKS} in what is no list or dictionary"
+            )
+        return _Spot(path, (*self.above, id(value)), self.marks + mark)
+
+
 class GraphCodec:
     """Writes and reads the values of a graph's state."""
 
@@ -64,7 +92,10 @@ class GraphCodec:
         self.types = types
         self._written = types.written
         self._read = types.read
-        self._hook = self._default
+        self._hooks: list[Callable[[Any], Any]] = [_too_deep]
+        for _ in range(MARKS):
+            self._hooks.append(self._hook_above(self._hooks[-1]))
+        self._hook = self._hooks[-1]
         self._extend = self._extension
 
     def dumps(self, value: Any, path: str) -> bytes:
@@ -137,26 +168,28 @@ class GraphCodec:
     def _write(self, value: Any) -> bytes:
         return _pack(value, self._hook, _OPTIONS)
 
-    def _default(self, value: Any) -> Any:
-        kind = self.types.of(type(value))
-        if kind is not None:
-            return _Ext(NAMED, _pack([kind.name, kind.take(value)], self._default, _OPTIONS))
-        write = _WRITTEN.get(type(value))
-        if write is None:
-            raise TypeError
-        return write(value, lambda one: _pack(one, self._default, _OPTIONS))
+    def _hook_above(self, below: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return what writes a value that MessagePack does not know; `below` writes those in it."""
+        types = self.types
+
+        def hook(value: Any) -> Any:
+            kind = types.of(type(value))
+            if kind is not None:
+                return _Ext(NAMED, _pack([kind.name, kind.take(value)], below, _OPTIONS))
+            if type(value) is TextAccessor:
+                return str(value)
+            return _WRITTEN[type(value)](value, lambda one: _pack(one, below, _OPTIONS))
+
+        return hook
 
     def _slowly(self, value: Any, path: str) -> bytes:
         kind = self.types.of(type(value))
-        try:
-            if kind is None:
-                return _pack(self._data(value, path, ()), None, _OPTIONS)
-            data = self._data(_taken(kind.take, value, path), path, (id(value),))
-            return kind.mark + _pack(data, None, _OPTIONS)
-        except RecursionError:
-            raise invalid(path, "it is nested too deeply") from None
+        if kind is None:
+            return _pack(self._data(value, _Spot(path)), None, _OPTIONS)
+        data = self._data(_taken(kind.take, value, path), _Spot(path).within(value, path, mark=True))
+        return kind.mark + _pack(data, None, _OPTIONS)
 
-    def _data(self, value: Any, path: str, above: tuple[int, ...]) -> Any:
+    def _data(self, value: Any, at: _Spot) -> Any:
         """Turn a value into what MessagePack has forms for."""
         cls = type(value)
         if cls is str:
@@ -165,36 +198,36 @@ class GraphCodec:
             return value if -(2**63) <= value < 2**64 else _Ext(BIG, str(value).encode())
         if value is None or cls in (bool, float, bytes, bytearray):
             return value
-        if id(value) in above:
-            raise invalid(path, "it holds itself")
-        if len(above) > DEPTH:
-            raise invalid(path, f"it is nested more than {DEPTH} deep")
-        above = (*above, id(value))
+        if cls is TextAccessor:
+            return self._data(str(value), at)
         if cls is list:
-            return [self._data(one, f"{path}[{at}]", above) for at, one in enumerate(value)]
+            return [self._data(one, at.within(value, f"{at.path}[{n}]")) for n, one in enumerate(value)]
         if cls is dict:
-            return self._pairs(value, path, above)
+            return self._pairs(value, at)
         kind = self.types.of(cls)
         if kind is not None:
-            taken = self._data(_taken(kind.take, value, path), path, above)
+            taken = self._data(_taken(kind.take, value, at.path), at.within(value, at.path, mark=True))
             return _Ext(NAMED, _pack([kind.name, taken], None, _OPTIONS))
+        if cls is tuple:
+            inside = [
+                self._data(one, at.within(value, f"{at.path}[{n}]", mark=True)) for n, one in enumerate(value)
+            ]
+            return _Ext(TUPLE, _pack(inside, None, _OPTIONS))
         if cls in _WRITTEN:
-            count = iter(range(len(value)))
-            return _WRITTEN[cls](
-                value
-                if cls is not tuple
-                else [self._data(o, f"{path}[{next(count)}]", above) for o in value],
-                lambda one: _pack(
-                    one if cls is tuple else self._data(one, f"{path}{{}}", above), None, _OPTIONS
-                ),
-            )
-        raise invalid(path, _refusal(cls))
+            spot = at.within(value, f"{at.path}{{}}", mark=True)
+            return _WRITTEN[cls](value, lambda one: _pack(self._data(one, spot), None, _OPTIONS))
+        raise invalid(at.path, _refusal(cls))
 
-    def _pairs(self, value: dict[Any, Any], path: str, above: tuple[int, ...]) -> Any:
+    def _pairs(self, value: dict[Any, Any], at: _Spot) -> Any:
         if all(type(key) is str and _is_unicode(key) for key in value):
-            return {key: self._data(one, _within(path, key), above) for key, one in value.items()}
+            return {
+                key: self._data(one, at.within(value, _within(at.path, key))) for key, one in value.items()
+            }
         pairs = [
-            [self._data(key, f"{path}.keys()", above), self._data(one, f"{path}[{key!r:.50}]", above)]
+            [
+                self._data(key, at.within(value, f"{at.path}.keys()", mark=True)),
+                self._data(one, at.within(value, f"{at.path}[{key!r:.50}]", mark=True)),
+            ]
             for key, one in value.items()
         ]
         return _Ext(PAIRS, _pack(pairs, None, _OPTIONS))
@@ -276,6 +309,10 @@ def _changed(name: str, error: Exception) -> UnknownType:
     return UnknownType(
         f"a saved value of the type {name!r:.200} is none as its class is now: {error!r:.200}", name=name
     )
+
+
+def _too_deep(value: Any) -> Any:
+    raise TypeError
 
 
 def _tuple(value: Any, write: Callable[[Any], bytes]) -> Any:

@@ -261,6 +261,40 @@ def test_what_is_nested_too_deeply_to_be_read_is_refused_as_it_is_written() -> N
             CODEC.dumps(deep(levels), "x")
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner: (inner,),
+        lambda inner: Send("n", inner),
+        lambda inner: {1: inner},
+        lambda inner: frozenset({inner}),
+    ],
+    ids=["tuple", "send", "keys", "frozenset"],
+)
+def test_what_takes_the_stack_of_its_reader_is_nested_less_deeply(around: Any) -> None:
+    def nested(levels: int) -> Any:
+        value: Any = 0
+        for _ in range(levels):
+            value = around(value)
+        return value
+
+    def read_from(frames: int, content: bytes) -> Any:
+        return read_from(frames - 1, content) if frames else CODEC.loads(content)
+
+    assert repr(read_from(300, CODEC.dumps(nested(60), "x"))) == repr(nested(60))
+    with pytest.raises(InvalidInput, match="nested"):
+        CODEC.dumps(nested(70), "x")
+    with pytest.raises(InvalidInput, match="nested"):
+        CODEC.dumps([2**70, nested(70)], "x")
+
+
+def test_the_text_of_a_message_is_a_text() -> None:
+    text = AIMessage("x").text
+    for value in (text, [text], [2**70, text], {"a": (text,)}):
+        assert CODEC.loads(CODEC.dumps(value, "x")) == value
+    assert type(CODEC.loads(CODEC.dumps(text, "x"))) is str
+
+
 def test_nested_marks_without_end_are_refused() -> None:
     content = b"\xc0"
     for _ in range(5_000):

@@ -70,6 +70,8 @@ ACTING: Final = (
         "011",
         "a result that somebody hands in passes for the approval that a call needs",
         "cases/test_approvals.py::test_a_result_is_no_answer_to_who_asks_whether_the_act_may_be_done",
+        "adapters/langgraph/acting/test_approvals.py"
+        "::test_what_is_no_answer_is_refused_and_may_be_answered_again",
     ),
     covered(
         "012",
@@ -78,6 +80,10 @@ ACTING: Final = (
         "::test_acts_that_wait_side_by_side_have_requests_of_their_own_and_answers_find_them",
         "application/test_approvals_together.py::test_claims_that_wait_in_one_group_are_requests_of_their_own",
         "application/test_approvals_together.py::test_all_who_ask_at_once_are_told_of_one_request",
+        "adapters/langgraph/acting/test_approvals.py"
+        "::test_answers_to_calls_that_run_at_once_go_to_what_each_was_asked_about",
+        "adapters/langgraph/acting/test_approvals.py"
+        "::test_the_calls_of_one_node_ask_one_after_another_and_no_answer_goes_to_another",
     ),
     covered(
         "013",
@@ -90,6 +96,7 @@ ACTING: Final = (
         "::test_an_answer_that_counted_is_told_so_whatever_happened_before_it_is_said_again",
         "application/test_approvals_lost.py"
         "::test_an_answer_that_did_not_count_is_told_so_whatever_happened_before_it_is_said_again",
+        "adapters/langgraph/acting/test_approvals.py::test_an_answer_to_what_nobody_asked_is_an_error",
     ),
     covered(
         "014 015",
@@ -97,6 +104,11 @@ ACTING: Final = (
         "cases/test_approvals.py::test_a_branch_has_answers_of_its_own_and_leaves_those_of_its_origin_alone",
         "cases/test_approvals.py::test_a_replay_from_before_or_after_an_approval_takes_nobodys_yes",
         "application/test_approvals_together.py::test_runs_of_one_lineage_ask_each_for_itself_and_act_once",
+        "adapters/langgraph/acting/test_approvals.py"
+        "::test_a_branch_from_before_the_question_asks_anew_where_the_model_asks_anew",
+        "adapters/langgraph/acting/test_approvals.py"
+        "::test_a_branch_from_the_question_itself_asks_about_the_same_act_and_finds_its_answer",
+        "adapters/langgraph/acting/test_approvals.py::test_another_thread_inherits_no_approval",
     ),
     covered(
         "016",

@@ -49,7 +49,7 @@ class StateSayings(ABC, Generic[R]):
         Args:
             id: names the state; said again it is the newer one that is read. The same id with the same
                 content, right after, is a repeat.
-            content: the state, in whatever form the program reads it back.
+            content: the state, in whatever form the program reads it back; no secret is looked for in it.
             line: which of the histories that the program keeps side by side; None: its main one.
             parent: the state that it goes on from.
             branch: it goes on from a state that need not be the newest of its line.

@@ -22,7 +22,8 @@ class Drops:
             event = record.event
             assert isinstance(event, StatesDropped)
             self.last = record.position
-            upto = record.position - 1 if event.upto is None else event.upto
+            before = record.position - 1
+            upto = before if event.upto is None else min(event.upto, before)
             if event.all:
                 self._all.append((upto, frozenset(event.kept)))
             for name in event.states:

@@ -13,10 +13,11 @@ from ledger.commands import DropStates, SaveState, SaveStatePart
 from ledger.errors import InvalidInput
 from ledger.run.contract import Contract
 from ledger.run.decision import Admitted
+from ledger.run.given_up import Drops
 from ledger.run.state import replay
-from ledger.run.states import LINES, drops
+from ledger.run.states import LINES
 from ledger.testing import History, given
-from ledger.values import Actor, Payload, SavedName
+from ledger.values import Actor, Kept, Payload, SavedName
 from tests.run import examples as x
 
 Run = History[Contract | None]
@@ -81,7 +82,7 @@ def test_the_same_state_again_right_after_is_a_repeat_however_it_is_said() -> No
     SAVED.when(save("s-1")).then_stands_at(2)
     SAVED.when(save("s-1", "s-0", seen=1, dropped=7)).then_stands_at(2)
     SAVED.when(save("s-1", "s-1", content=OTHER)).then(
-        x.state("s-1", parent="s-1", content=x.Kept(digest="9" * 64, size=1))
+        x.state("s-1", parent="s-1", content=Kept(digest="9" * 64, size=1))
     )
 
 
@@ -128,6 +129,15 @@ def test_what_was_saved_after_it_was_decided_what_stays_stays_too() -> None:
     assert newest(raced.when(drop(all=True, upto=2)).then(dropped(all=True, upto=2))) == {None: "s-2"}
     assert newest(raced.when(drop("s-2", upto=2)).then(dropped("s-2", upto=2))) == {None: "s-2"}
     assert newest(raced.when(drop(all=True, upto=3)).then(dropped(all=True, upto=3))) == {}
+
+
+def test_nothing_is_given_up_before_it_was_saved() -> None:
+    history = SAVED.also(dropped("s-2", all=True, upto=9), TWO)
+    assert newest(history) == {None: "s-2"}
+    gone = Drops(history.records[2:3])
+    assert gone.dropped(None, "s-1", 2)
+    assert not gone.dropped(None, "s-2", 4)
+    assert gone.everything == 2
 
 
 def test_where_nothing_was_saved_or_nothing_is_named_nothing_is_dropped() -> None:
@@ -271,20 +281,17 @@ def steps(lines: st.SearchStrategy[str | None]) -> st.SearchStrategy[list[e.Even
 
 
 def kept_of(history: Run) -> dict[str | None, tuple[str, int]]:
-    """Find the newest state of each line out of the whole record, as a reader does."""
-    found: dict[str | None, tuple[str, int]] = {}
+    """Find out of the whole record, as a reader does, which states were the newest and are kept."""
+    gone = Drops(record for record in history.records if isinstance(record.event, e.StatesDropped))
+    newest: dict[str | None, tuple[str, int]] = {}
     for record in history.records:
-        event = record.event
-        if isinstance(event, e.StateSaved):
-            found[event.line] = event.id, record.position
-        if isinstance(event, e.StatesDropped):
-            upto = record.position if event.upto is None else event.upto
-            found = {
-                line: (id, position)
-                for line, (id, position) in found.items()
-                if position > upto or not drops(event, SavedName(id=id, line=line))
-            }
-    return found
+        if isinstance(record.event, e.StateSaved):
+            newest[record.event.line] = record.event.id, record.position
+    return {
+        line: (id, position)
+        for line, (id, position) in newest.items()
+        if not gone.dropped(line, id, position)
+    }
 
 
 @draws(events=steps(FEW_LINES))

@@ -15,8 +15,9 @@ from typing import Annotated, Any, Final, TypedDict
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
-from ledger import Ledger
+from ledger import Ledger, open_ledger
 from ledger.adapters.langgraph import LedgerSaver
+from ledger.errors import LedgerError
 from tests.effects.hooked import Hooked, hooked
 
 STATES: Final = frozenset({"state.saved", "state.part_saved"})
@@ -210,3 +211,35 @@ def interleave(place: str, trace: str, durability: str, first: str, both: bool) 
     traced = Trace(Path(trace))
     saver = Interleaved(hooked(place)[0], traced, first, both)
     go_on(GRAPHS["branches"](traced).compile(checkpointer=saver), durability)
+
+
+class Meeting(LedgerSaver):
+    """Stops once it has loaded a thread, until the test says go."""
+
+    ready = go = Path()
+
+    def get_tuple(self, config: Any) -> Any:
+        found = super().get_tuple(config)
+        if self.ready.name:
+            ready, self.ready = self.ready, Path()
+            ready.write_text("")  # returns once the test has opened it to read
+            self.go.read_text()  # returns once the test has opened it to write
+        return found
+
+
+def race(url: str, trace: str, name: str, durability: str, gate: Any, ready: str, go: str) -> None:
+    """Run a graph on a thread that another process has loaded as well."""
+    traced = Trace(Path(trace))
+    with open_ledger(url) as ledger:
+        saver = Meeting(ledger, gate=gate)
+        saver.ready, saver.go = Path(ready), Path(go)
+        builder: Any = StateGraph(Steps)
+        builder.add_node("n", lambda state: {"steps": [f"{name} done"]})
+        builder.add_edge(START, "n")
+        graph = builder.compile(checkpointer=saver)
+        try:
+            graph.invoke({"steps": [name]}, CONFIG, durability=durability)
+        except LedgerError as error:
+            traced.note(f"{name} {type(error).__name__}")
+        else:
+            traced.note(f"{name} ended")

@@ -19,6 +19,7 @@ from ledger.adapters.langgraph.heads import (
     write_head,
     write_part,
 )
+from ledger.adapters.packs import Unpacked
 from ledger.adapters.threads import Entry, Located, Threads, ThreadStates
 from ledger.adapters.threads.naming import line_name
 from ledger.application.states import SavedPart
@@ -176,7 +177,21 @@ class Checkpoints:
         Raises:
             UndecodableRecord, IntegrityError: it cannot be read, or is not what was written.
         """
-        unpacked, parts = self.states.read_all(found, learn=latest)
+        return self._tuple(found, *self.states.read_all(found, learn=latest), latest=latest)
+
+    def load_own(self, found: Located) -> CheckpointTuple | None:
+        """Read a checkpoint as `load` does; None: it is a state of another program."""
+        unpacked, parts = self.states.read_all(found)
+        return self._tuple(found, unpacked, parts) if is_head(unpacked.head) else None
+
+    def _tuple(
+        self,
+        found: Located,
+        unpacked: Unpacked,
+        parts: list[tuple[SavedPart, bytes | None]],
+        *,
+        latest: bool = False,
+    ) -> CheckpointTuple:
         head = read_head(self.codec, unpacked.head)
         place = head.place
         assert place.id is not None

@@ -12,21 +12,11 @@ from ledger.adapters.langgraph.checkpoints import Checkpoints
 from ledger.adapters.langgraph.configs import Place, configurable, place_of, state_name
 from ledger.adapters.langgraph.heads import Head
 from ledger.adapters.threads import Entry, Located
+from ledger.adapters.threads.naming import line_name
 from ledger.application.query import RunQuery
 
 RUNS = 200
 """Runs a page."""
-
-
-class _Bare(NamedTuple):
-    """A checkpoint of which only the head was read."""
-
-    found: Located
-    head: Head
-
-    @property
-    def position(self) -> tuple[int, int]:
-        return self.found.entry.generation, self.found.state.position
 
 
 class Asked(NamedTuple):
@@ -42,10 +32,9 @@ def listed(checkpoints: Checkpoints, asked: Asked) -> Iterator[CheckpointTuple]:
     """Yield the checkpoints that match, thread by thread, the newest of each first."""
     if asked.limit is not None and asked.limit <= 0:
         return
-    config = asked.config
-    threads = threads_of(checkpoints) if config is None else iter((place_of(config).thread,))
-    found = (one.found for thread in threads for one in _of_thread(checkpoints, thread, asked))
-    yield from map(checkpoints.load, islice(found, asked.limit))
+    threads = threads_of(checkpoints) if asked.config is None else iter((place_of(asked.config).thread,))
+    found = (one for thread in threads for one in _of_thread(checkpoints, thread, asked))
+    yield from islice(found, asked.limit)
 
 
 def threads_of(checkpoints: Checkpoints) -> Iterator[str]:
@@ -99,29 +88,30 @@ def _ancestors(checkpoints: Checkpoints, at: Place) -> Iterator[Located]:
             yield found
 
 
-def _of_thread(checkpoints: Checkpoints, thread: str, asked: Asked) -> Iterator[_Bare]:
+def _of_thread(checkpoints: Checkpoints, thread: str, asked: Asked) -> Iterator[CheckpointTuple]:
     given = configurable(asked.config)
     ns, id = given.get("checkpoint_ns"), given.get("checkpoint_id")
+    line, name = line_name(ns or ""), state_name(id) if id else None
     earlier = _before(checkpoints, thread, ns, asked.before)
     for found in checkpoints.states.all(thread):
-        if ns is not None and (found.state.line is None) != (ns == ""):
-            continue  # this is known without reading it
-        head = checkpoints.head(found)
-        if head is None:
+        # Most of what is not asked for is passed over without being read.
+        if ns is not None and found.state.line != line:
             continue
-        one = _Bare(found, head)
-        if (
-            (ns is None or head.place.ns == ns)
-            and (not id or head.place.id == id)
-            and earlier(one)
-            and all(head.metadata.get(key) == wanted for key, wanted in (asked.filter or {}).items())
-        ):
-            yield one
+        if name is not None and found.state.id != name:
+            continue
+        if earlier(found) and (not asked.filter or _has(checkpoints.head(found), asked.filter)):
+            one = checkpoints.load_own(found)
+            if one is not None:
+                yield one
+
+
+def _has(head: Head | None, filter: Mapping[str, Any]) -> bool:
+    return head is not None and all(head.metadata.get(key) == wanted for key, wanted in filter.items())
 
 
 def _before(
     checkpoints: Checkpoints, thread: str, ns: str | None, before: Mapping[str, Any] | None
-) -> Callable[[_Bare], bool]:
+) -> Callable[[Located], bool]:
     """Tell what comes before a checkpoint: by where it stands, or by its id if it is not in the thread.
 
     A subgraph that is replayed asks for what comes before a checkpoint of the graph above it.
@@ -129,17 +119,25 @@ def _before(
     given = configurable(before)
     id = given.get("checkpoint_id")
     if not id:
-        return lambda one: True
+        return lambda found: True
     named = given.get("checkpoint_ns")
     lines = [named if named is not None else ns or ""]
     while lines[-1]:
         lines.append(lines[-1].rpartition("|")[0])
     for line in lines:
-        found = checkpoints.states.find(thread, state_name(id), line)
-        if found is not None:
-            bound = found.entry.generation, found.state.position
-            return lambda one: one.position < bound
-    return lambda one: (one.head.place.id or "") < id
+        bound = checkpoints.states.find(thread, state_name(id), line)
+        if bound is not None:
+            place = _position(bound)
+            return lambda found: _position(found) < place
+    return lambda found: _id(checkpoints.head(found)) < id
+
+
+def _position(found: Located) -> tuple[int, int]:
+    return found.entry.generation, found.state.position
+
+
+def _id(head: Head | None) -> str:
+    return (head.place.id if head is not None else None) or ""
 
 
 def _thread_of(checkpoints: Checkpoints, run: str) -> str | None:

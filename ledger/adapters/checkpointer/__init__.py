@@ -8,7 +8,7 @@ with Checkpointer.open("agent.db") as saves:
 """
 
 from ledger.adapters.checkpointer.awaited import AsyncCheckpointer
-from ledger.adapters.checkpointer.backend import Backend, Cache, New, Stored
+from ledger.adapters.checkpointer.backend import Cache
 from ledger.adapters.checkpointer.boundaries import BOUNDARIES, Boundary
 from ledger.adapters.checkpointer.checkpointer import Checkpointer
 from ledger.adapters.checkpointer.errors import (
@@ -24,7 +24,6 @@ from ledger.adapters.checkpointer.values import Checkpoint, Loaded
 __all__ = [
     "BOUNDARIES",
     "AsyncCheckpointer",
-    "Backend",
     "Boundary",
     "Cache",
     "Checkpoint",
@@ -33,9 +32,7 @@ __all__ = [
     "CorruptCheckpoint",
     "Loaded",
     "MidStream",
-    "New",
     "NewerFormat",
     "RedisCache",
-    "Stored",
     "Summary",
 ]

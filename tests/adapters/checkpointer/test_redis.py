@@ -218,6 +218,8 @@ def test_a_frozen_server_is_not_waited_for_and_serves_again_when_it_thaws(
     assert patient.counts.failed == 0
 
 
+# The thread that started the server does nothing meanwhile.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_process_that_was_forked_off_has_connections_of_its_own(cache: RedisCache) -> None:
     digest = sha256(b"x").digest()
     cache.put({digest: b"x"})

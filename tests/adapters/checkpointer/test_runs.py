@@ -11,6 +11,8 @@ import pytest
 
 from ledger import Actor, Ledger, open_ledger
 from ledger.adapters.checkpointer import Checkpointer
+from ledger.adapters.threads import Threads
+from ledger.adapters.threads.dropping import prune
 from ledger.errors import (
     InvalidInput,
     NotForAgents,
@@ -179,6 +181,29 @@ def test_an_agent_deletes_nothing_and_a_person_not_what_is_unsettled(program: Pr
 
 def times_out(order: int) -> None:
     raise TimeoutError
+
+
+def test_pruned_to_the_newest_a_conversation_keeps_its_state_and_all_of_its_archive(
+    program: Program,
+) -> None:
+    ledger, saves = program(window=3, every=30)
+    said = [{"id": f"m{n}", "text": f"{n:0200}"} for n in range(90)]
+    for end in range(1, 81):
+        saves.save("chat", {"messages": said[:end]}, at="after_model")
+    stored = sum(one.size for one in saves.list_checkpoints("chat"))
+    freed = prune(Threads(ledger), "chat", by="human:kim")
+    assert freed.bytes > stored / 4
+    (left,) = saves.list_checkpoints("chat")
+    for one in (saves, program(window=3, every=30)[1]):
+        loaded = one.load("chat")
+        assert loaded is not None
+        assert (loaded.checkpoint, loaded.state) == (left, {"messages": said[77:80]})
+        assert [m for page in reversed(list(one.archive("chat"))) for m in page] == said[:77]
+    for end in range(81, 91):
+        saves.save("chat", {"messages": said[:end]}, at="after_model")
+    _, other = program(window=3)
+    assert other.load("chat").state == {"messages": said[87:]}  # type: ignore[union-attr]
+    assert [m for page in reversed(list(other.archive("chat"))) for m in page] == said[:87]
 
 
 def test_states_are_saved_while_the_contract_moves(program: Program) -> None:

@@ -217,6 +217,43 @@ def test_who_prunes_gives_up_nothing_that_another_program_saved_meanwhile(
     assert newest(rival) == "s-2"
 
 
+@pytest.mark.parametrize(("upto", "left"), [(2, [(None, "s-2")]), (None, [])])
+def test_a_drop_that_lost_a_race_is_decided_again(
+    wrapped: Any, open_on: OpenLedger, upto: int | None, left: list[tuple[str | None, str]]
+) -> None:
+    run = open_on(store=wrapped).open_run("r", "Go")
+    run.save_state("s-1", b"x")
+    rival = open_on().run("r")
+
+    def first(append: Any) -> None:
+        wrapped.before = lambda append: None
+        rival.save_state("s-2", b"x", parent="s-1")
+
+    wrapped.before = first
+    assert run.drop_states(all=True, upto=upto, **KIM).position == 4
+    assert names(run) == names(rival) == left
+    with pytest.raises(StateMoved) as moved:
+        rival.save_state("s-3", b"x", parent="s-2")
+    assert moved.value.dropped == 4
+
+
+def test_a_save_that_lost_the_race_to_a_drop_is_refused(wrapped: Any, open_on: OpenLedger) -> None:
+    """What it rests on may be freed by now."""
+    run = open_on(store=wrapped).open_run("r", "Go")
+    run.save_state("s-1", b"x")
+    rival = open_on().run("r")
+
+    def first(append: Any) -> None:
+        wrapped.before = lambda append: None
+        rival.drop_states(all=True, **KIM)
+
+    wrapped.before = first
+    with pytest.raises(StateMoved) as moved:
+        run.save_state("s-2", b"x", parent="s-1", branch=True)
+    assert moved.value.dropped == 3
+    assert names(run) == []
+
+
 def test_agents_give_up_nothing(ledger: Ledger, run: Run) -> None:
     run.save_state("s-1", b"x")
     agent = ledger.run("r", actor=Actor("agent:refunds"))

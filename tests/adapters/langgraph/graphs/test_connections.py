@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import create_checkpoint, empty_checkpoint
 from ledger import Actor, Ledger
 from ledger.adapters.langgraph import LedgerSaver
 from ledger.application.edge import Edge
-from ledger.stores.postgres import PostgresStore
+from ledger.stores.postgres.store import PostgresStore
 
 PUTS = 1_000
 THREADS = 8

@@ -20,6 +20,7 @@ from ledger.adapters.langgraph.running import configurable
 from ledger.canonical import invalid
 from ledger.errors import ApprovalRequired
 from ledger.run.contract import Contract, by_id
+from ledger.values import write_time
 
 SCRATCHPAD = "__pregel_scratchpad"
 TASK = "__pregel_task_id"
@@ -59,17 +60,22 @@ def turn(config: RunnableConfig) -> _Turn:
         return found
 
 
-def question(waits: ApprovalRequired, run: str, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+def question(
+    contract: Contract, waits: ApprovalRequired, tool: str, args: Mapping[str, Any]
+) -> dict[str, Any]:
     """Say what is asked, as the value of an interrupt: data that a client can show to a person."""
-    demanded = waits.data.get("evidence", {}).get("demanded_by")
+    approval = by_id(contract.approvals, waits.id)
+    expires_at = None if approval is None else approval.expires_at
     return {
         "type": KIND,
         "approval": waits.id,
         "args": dict(args),
-        "demanded_by": demanded,
+        "constraints": list(waits.evidence.get("constraints", ())),
+        "expires_at": None if expires_at is None else write_time(expires_at),
+        "goal": contract.goal.text,
         "key": waits.key,
-        "question": str(waits),
-        "run": run,
+        "question": str(waits) if approval is None or approval.question is None else approval.question,
+        "run": contract.run,
         "tool": tool,
     }
 

@@ -181,7 +181,7 @@ class LedgerToolCalls:
         run = ledger_run(call.config)
         token = calling.set(body)
         try:
-            return _driven(self._steps(call, run.id), partial(self._do, run, call))
+            return _driven(self._steps(call), partial(self._do, run, call))
         finally:
             calling.reset(token)
 
@@ -202,7 +202,7 @@ class LedgerToolCalls:
         run = await aledger_run(call.config)
         token = calling.set(body)
         try:
-            return await _awaited(self._steps(call, run.id), partial(self._ado, run, call))
+            return await _awaited(self._steps(call), partial(self._ado, run, call))
         finally:
             calling.reset(token)
 
@@ -252,7 +252,7 @@ class LedgerToolCalls:
         repeat = None if self._repeats is None else self._repeats(request)
         return Call(request, act, args, requested(request, args), repeat)
 
-    def _steps(self, call: Call, run: str) -> Steps:
+    def _steps(self, call: Call) -> Steps:
         """Perform a call, ask who has to be asked, and tell what it came to."""
         options, listened = call.options(), False
         while True:
@@ -260,12 +260,12 @@ class LedgerToolCalls:
                 kept = yield Perform(options)
                 return returned(kept, call.request.tool_call, call.codec)
             except ApprovalRequired as waits:
-                asked = interrupts.question(waits, run, call.tool.name, call.args)
                 if not listened:
                     listened = True
                     if (yield from self._heard(call.config)):
                         continue
-                interrupts.ask(asked)
+                contract: Contract = yield See()
+                interrupts.ask(interrupts.question(contract, waits, call.tool.name, call.args))
             except PossibleRepeat as error:
                 first = yield Find(error.evidence["key"])
                 if "repeat" not in options and call.asked.is_sibling(first):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from langgraph.errors import UnknownInterruptError
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
-from ledger import Actor, open_ledger
+from ledger import Actor, Rule, Source, open_ledger
 from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls
 from ledger.errors import InvalidInput, NotAuthenticated, RunIsHeld
 from tests.adapters.langgraph.acting.agents import (
@@ -50,7 +51,9 @@ def test_what_waits_is_asked_by_an_interrupt_that_says_what_about() -> None:
         value = asked.value
         assert (value["type"], value["approval"], value["run"]) == ("approval", approval.id, "t#1")
         assert (value["tool"], value["args"]) == ("pay", {"order": 17, "amount": "10.00"})
-        assert value["key"] == approval.key
+        assert (value["key"], value["question"]) == (approval.key, approval.question)
+        assert (value["constraints"], value["expires_at"]) == ([], None)
+        assert value["goal"] == saver.ledger.contract("t#1").goal.text
         assert not bank.paid
         told = agent.invoke(Command(resume={asked.id: YES}), on("t"))
         assert [one.content for one in answers(told)] == ['{"id": "ch_1"}']
@@ -58,6 +61,25 @@ def test_what_waits_is_asked_by_an_interrupt_that_says_what_about() -> None:
         assert (answered.event.by, answered.event.answer) == (KIM, "approved")  # type: ignore[attr-defined]
         assert (answered.actor.id, AGENT.kind) == ("service:langgraph", "agent"), "no agent answers"
     assert bank.paid == [(17, "10.00")]
+
+
+def test_a_constraint_that_demands_a_person_is_named_and_so_is_the_end_of_the_time() -> None:
+    bank = Bank()
+    with saving() as saver:
+        saver.threads.open("t").run.accept(
+            "ask-kim",
+            "Ask before you pay",
+            source=Source("human", "kim"),
+            asserted_by=KIM,
+            rule=Rule(tools=("pay",), needs_approval=True),
+        )
+        declared = {"pay": {"recovery": "at_most_once", "approval_seconds": 60}}
+        (asked,) = interrupts(agent_of(saver, [[PAY], "done"], [bank.pay], declared).invoke(ask(), on("t")))
+        (approval,) = saver.ledger.contract("t#1").approvals
+        assert asked.value["constraints"] == ["ask-kim"]
+        assert "Ask before you pay" in asked.value["question"]
+        assert datetime.fromisoformat(asked.value["expires_at"]) == approval.expires_at
+    assert not bank.paid
 
 
 def test_a_no_is_told_to_the_model_with_the_reason() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -15,7 +16,17 @@ from langgraph.types import Command, interrupt
 
 from ledger import Actor, Runtime, Source, open_ledger
 from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld, ledger_run, resuming
-from ledger.errors import InvalidInput, NotForAgents, RunIsClosed, RunIsHeld, RunNotFound, Superseded
+from ledger.errors import (
+    EffectInFlight,
+    InvalidInput,
+    NotForAgents,
+    PositionConflict,
+    RunIsClosed,
+    RunIsHeld,
+    RunNotFound,
+    StateMoved,
+    Superseded,
+)
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
     KIM,
@@ -466,3 +477,26 @@ def test_a_node_may_close_the_run_of_its_thread() -> None:
         graph.invoke(ask(), on("t"), durability="sync")
         assert saver.ledger.contract("t#1").status == "closed"
         assert graph.get_state(on("t")).values["messages"][-1].text == "after that"
+
+
+def test_of_two_who_begin_a_thread_at_once_one_goes_on_and_both_pay_once() -> None:
+    bank, told = Bank(), list[Any]()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+        together = threading.Barrier(2)
+
+        def begin() -> None:
+            together.wait()
+            try:
+                told.append(agent.invoke(ask(), on("t"))["messages"][-1].content)
+            except (PositionConflict, EffectInFlight) as error:
+                told.append(type(error))
+
+        threads = [threading.Thread(target=begin) for _ in range(2)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        assert "done" in told or set(told) <= {StateMoved, EffectInFlight}
+        assert len(told) == 2
+    assert len(bank.paid) <= 1

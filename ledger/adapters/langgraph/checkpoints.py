@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from langgraph.checkpoint.base import CheckpointTuple
@@ -203,9 +204,18 @@ class Checkpoints:
             pending_writes=pending(self.codec, self._writes(found, _whole(found, parts))),
         )
 
-    def writes(self, found: Located) -> list[Write]:
-        """Read what tasks wrote after a checkpoint: in its run, and in later ones where that was closed."""
-        return self._writes(found, _parts(found.entry, found))
+    def written(
+        self, found: Sequence[Located], channels: Collection[str]
+    ) -> Iterator[tuple[dict[str, Any], list[Write]]]:
+        """Read the values of some channels in checkpoints, with what tasks wrote after each.
+
+        Args:
+            found: the checkpoints, few at a time.
+            channels: those whose values are read.
+        """
+        for _, group in groupby(found, key=lambda one: one.entry.run.id):
+            for one, unpacked, parts in self.states.read_each(list(group), channels):
+                yield unpacked.values, self._writes(one, _whole(one, parts))
 
     def _writes(self, found: Located, parts: list[bytes]) -> list[Write]:
         later = self._since(found)[1:]

@@ -17,6 +17,8 @@ from ledger.application.query import RunQuery
 
 RUNS = 200
 """Runs a page."""
+BATCH = 32
+"""Ancestors that are read at once."""
 
 
 class Asked(NamedTuple):
@@ -59,15 +61,17 @@ def deltas(checkpoints: Checkpoints, at: Place, channels: Sequence[str]) -> dict
     """Read what was written to channels before a checkpoint, back to where each has a value."""
     written: dict[str, list[PendingWrite]] = {channel: [] for channel in channels}
     seeds: dict[str, Any] = {}
-    for found in _ancestors(checkpoints, at):
-        wanted = written.keys() - seeds.keys()
-        if not wanted:
-            break
-        for write in reversed(checkpoints.writes(found)):
-            if write.channel in wanted:
-                value = checkpoints.codec.loads(write.value)
-                written[write.channel].append((write.task, write.channel, value))
-        seeds.update(checkpoints.states.read(found, names=wanted).values)
+    ancestors = _ancestors(checkpoints, at)
+    while (wanted := written.keys() - seeds.keys()) and (batch := list(islice(ancestors, BATCH))):
+        for values, writes in checkpoints.written(batch, wanted):
+            for write in reversed(writes):
+                if write.channel in wanted:
+                    value = checkpoints.codec.loads(write.value)
+                    written[write.channel].append((write.task, write.channel, value))
+            seeds.update((channel, values[channel]) for channel in wanted & values.keys())
+            wanted -= values.keys()
+            if not wanted:
+                break
     result: dict[str, DeltaChannelHistory] = {}
     for channel in channels:
         entry: DeltaChannelHistory = {"writes": written[channel][::-1]}
@@ -78,14 +82,22 @@ def deltas(checkpoints: Checkpoints, at: Place, channels: Sequence[str]) -> dict
 
 
 def _ancestors(checkpoints: Checkpoints, at: Place) -> Iterator[Located]:
-    """Yield the parent of a checkpoint, its parent, and so on."""
+    """Yield the parent of a checkpoint, its parent, and so on.
+
+    A parent stands before its child, so that one walk back through the runs of the thread finds all of them.
+    """
     found = checkpoints.newest(at) if at.state is None else checkpoints.find(at)
-    met: set[str] = set()
-    while found is not None and found.state.parent is not None and found.state.parent not in met:
-        met.add(found.state.parent)
-        found = checkpoints.states.find(at.thread, found.state.parent, at.ns)
-        if found is not None:
-            yield found
+    if found is None:
+        return
+    parent, line, before = found.state.parent, found.state.line, found.state.position
+    for entry in checkpoints.threads.past(found.entry):
+        upto = before if entry is found.entry else None
+        for state in entry.run.states.all(before=upto):
+            if parent is None:
+                return
+            if state.line == line and state.id == parent:
+                parent = state.parent
+                yield Located(entry, state, found.seen, found.dropped)
 
 
 def _of_thread(checkpoints: Checkpoints, thread: str, asked: Asked) -> Iterator[CheckpointTuple]:

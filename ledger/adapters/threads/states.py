@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
@@ -11,7 +11,7 @@ from ledger.adapters.packs.memo import PIECES_KNOWN
 from ledger.adapters.threads.naming import line_name
 from ledger.adapters.threads.threads import Entry, Threads
 from ledger.application.states import LookedUp, SavedPart, SavedState
-from ledger.errors import IntegrityError, RunIsClosed, StateMoved
+from ledger.errors import IntegrityError, RunIsClosed, StateMoved, UndecodableRecord
 
 TRIES = 4
 LISTS_KNOWN = 256
@@ -168,6 +168,7 @@ class ThreadStates:
         Raises:
             IntegrityError: its content is gone, or is not what was written.
             UndecodableRecord: it cannot be read, or what it rests on is gone.
+            StateMoved: that may be since states were given up after it was found: look for it again.
         """
         return self._read(found, self._fetching(found, () if names is not None else None), names, learn)
 
@@ -179,13 +180,35 @@ class ThreadStates:
         It asks the store less often than reading one after the other.
 
         Raises:
-            IntegrityError, UndecodableRecord: as `read` does.
+            IntegrityError, UndecodableRecord, StateMoved: as `read` does.
         """
         parts = self.parts(found) if found.parts is None else found.parts
         fetch = self._fetching(found, None, [part.digest for part in parts])
         unpacked = self._read(found, fetch, None, learn)
         contents = fetch([part.digest for part in parts])
         return unpacked, [(part, contents.get(part.digest)) for part in parts]
+
+    def read_each(
+        self, found: Sequence[Located], names: Collection[str]
+    ) -> Iterator[tuple[Located, Unpacked, list[tuple[SavedPart, bytes | None]]]]:
+        """Read some values of states of one run, with what was kept of the work after each.
+
+        What all of them are made of is asked for at once: give few at a time.
+
+        Raises:
+            IntegrityError, UndecodableRecord, StateMoved: as `read` does.
+        """
+        if not found:
+            return
+        entry = found[0].entry
+        parts = [self.parts(one) if one.parts is None else one.parts for one in found]
+        digests = {one.state.digest for one in found}
+        fetch = self._fetching(found[0], digests, [part.digest for some in parts for part in some])
+        for one, some in zip(found, parts, strict=True):
+            assert one.entry is entry
+            contents = fetch([part.digest for part in some])
+            unpacked = self._read(one, fetch, names, learn=False)
+            yield one, unpacked, [(part, contents.get(part.digest)) for part in some]
 
     def _fetching(
         self, found: Located, rests: Collection[bytes] | None, also: Collection[bytes] = ()
@@ -206,6 +229,23 @@ class ThreadStates:
         return fetch
 
     def _read(self, found: Located, fetch: Fetch, names: Collection[str] | None, learn: bool) -> Unpacked:
+        try:
+            return self._unpacked(found, fetch, names, learn)
+        except (IntegrityError, UndecodableRecord) as error:
+            contract = found.entry.run.contract
+            dropped = None if contract.saved is None else contract.saved.dropped
+            if dropped == found.dropped:
+                raise
+            # What was given up since it was found may be freed.
+            raise StateMoved(
+                f"states of {contract.run!r} were given up while {found.state.id!r} was read: look again",
+                run=contract.run,
+                expected=found.seen,
+                actual=contract.position,
+                dropped=dropped,
+            ) from error
+
+    def _unpacked(self, found: Located, fetch: Fetch, names: Collection[str] | None, learn: bool) -> Unpacked:
         entry, state = found.entry, found.state
         content = fetch([state.digest]).get(state.digest)
         if content is None:

@@ -71,6 +71,7 @@ def delete(
         NotForAgents: an agent writes, or is said to have decided it.
         StillOpen: effects are unsettled, and it is not forced: a thread of the same name would know nothing
             of them, and might do again what was done. Nothing was given up.
+        PositionConflict: the thread moves too fast to close it; nothing was given up.
         StoreBusy: on PostgreSQL, somebody's open transaction keeps back what was just written: ask again.
         StoreUnavailable: on PostgreSQL, with the reason `no_privilege`, where this login is not the owner of
             the ledger. Nothing was written then.
@@ -253,19 +254,30 @@ def _check_settled(contract: Contract, thread: str) -> None:
 
 
 def _close(threads: Threads, entry: Entry, asked: _Asked, *, force: bool) -> bool:
-    """Close the newest run of a thread where it is open; False: somebody else did, look again."""
-    run = threads.ledger.run(entry.run.id, actor=asked.actor)
-    contract = run.contract
-    if contract.closed is not None:
-        # Somebody may have opened the next one before this was seen.
-        return entry.run.contract.closed is not None and threads.generation(entry.thread) == entry.generation
-    if not force:
-        _check_settled(contract, entry.thread)
+    """Close the newest run of a thread where it is open; False: it is not the newest any more.
+
+    Raises:
+        StillOpen: effects are unsettled.
+        PositionConflict: it moves too fast to tell.
+    """
+    edge = edge_of(threads.ledger)
     command = CloseRun(by=asked.by, outcome=Ending.ABANDONED, reason=asked.reason)
-    try:
-        return not run.do(command, expected=contract.position).repeated
-    except (PositionConflict, Superseded):
-        return False
+    for attempt in range(edge.tries):
+        run = threads.ledger.run(entry.run.id, actor=asked.actor)
+        contract = run.contract
+        if contract.closed is not None:
+            # Whoever closed it may have gone on in the next one.
+            return threads.generation(entry.thread) == entry.generation
+        if not force:
+            _check_settled(contract, entry.thread)
+        try:
+            if not run.do(command, expected=contract.position).repeated:
+                return True
+        except (PositionConflict, Superseded):
+            if attempt + 1 == edge.tries:
+                raise
+            edge.pause(attempt)
+    return False
 
 
 class _Packs:

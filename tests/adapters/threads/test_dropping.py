@@ -206,6 +206,19 @@ def test_parts_go_with_their_state_and_those_of_what_stays_stay(ledger: Ledger, 
     assert verified(ledger).standing is Standing.SOUND
 
 
+def test_who_reads_what_is_given_up_meanwhile_is_told_to_look_again(ledger: Ledger) -> None:
+    states = states_of(ledger)
+    chat(states, "t", 1)
+    found = states.newest("t")
+    assert found is not None
+    save(states, "t", "2", parent="1", list=[])
+    prune(states.threads, "t", by=BY)
+    with pytest.raises(StateMoved) as told:
+        states.read(found)
+    assert told.value.retryable
+    assert values(states, "t") == {(None, "2"): {"list": []}}
+
+
 # --- deleting ----------------------------------------------------------------------------------------
 
 

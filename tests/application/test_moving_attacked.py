@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ledger import Actor, Ledger
-from ledger.application import adding_runs, export_lines, exporting
+from ledger.application import adding_runs, explained, export_lines, exporting
 from ledger.application.edge import Edge
 from ledger.application.expired import expired
 from ledger.application.expiring import expire, finish
@@ -369,7 +369,8 @@ def test_what_is_said_of_missing_contents_is_read_once(monkeypatch: pytest.Monke
             looks.append(len(digests))
             return expired(edge, digests)
 
-        monkeypatch.setattr(exporting, "expired", noted)
+        for module in (exporting, explained):
+            monkeypatch.setattr(module, "expired", noted)
         monkeypatch.setattr(exporting, "_PAGE", 5)
         done = io.BytesIO()
         assert export(ledger, done.write, runs=["r"]).own

@@ -16,7 +16,7 @@ from langgraph.config import get_config
 
 from ledger import AsyncLedger, AsyncRun, Ledger, Run
 from ledger.adapters.langgraph.results import Codec
-from ledger.adapters.threads import Entry
+from ledger.adapters.threads import Entry, Threads
 from ledger.canonical import invalid
 from ledger.errors import InvalidInput, Superseded
 
@@ -79,6 +79,7 @@ class Saver(Protocol):
 
     ledger: Ledger
     faces: Faces
+    threads: Threads
 
     @property
     def codec(self) -> Codec:

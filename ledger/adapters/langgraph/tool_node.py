@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from anyio import to_thread
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
@@ -25,9 +26,10 @@ from langgraph.prebuilt.tool_node import ToolCallRequest, ToolNode
 from ledger import Actor, AsyncRun, Recovery, Run, Tool
 from ledger.adapters.langgraph import interrupts
 from ledger.adapters.langgraph.declared import Declarations, GraphTools, arguments, calling
+from ledger.adapters.langgraph.earlier import Done, done_before
 from ledger.adapters.langgraph.refusals import TOLD, told
 from ledger.adapters.langgraph.results import Codec, Outcome, message, recorded, returned
-from ledger.adapters.langgraph.running import Saver, aledger_run, ledger_run, saver_of
+from ledger.adapters.langgraph.running import Saver, aledger_run, configurable, entry_of, ledger_run, saver_of
 from ledger.adapters.langgraph.steps import Requested, requested
 from ledger.canonical import invalid
 from ledger.errors import ApprovalRequired, EffectError, LedgerError, PossibleRepeat
@@ -43,6 +45,12 @@ Repeats = Callable[[ToolCallRequest], str | None]
 
 class Perform(NamedTuple):
     """Ask for: the act is performed; its record is the answer."""
+
+    options: dict[str, Any]
+
+
+class Before(NamedTuple):
+    """Ask for: what came of it in earlier runs of the thread; None: nothing stands against it."""
 
     options: dict[str, Any]
 
@@ -69,7 +77,7 @@ class Find(NamedTuple):
     key: str
 
 
-Step = Perform | Load | See | Answered | Find
+Step = Before | Perform | Load | See | Answered | Find
 Steps = Generator[Step, Any, Outcome]
 
 
@@ -92,6 +100,11 @@ class Call:
         return config
 
     @property
+    def looks(self) -> bool:
+        """Tell whether the tool changes nothing."""
+        return self.tool.recovery is Recovery.READ_ONLY
+
+    @property
     def codec(self) -> Codec:
         """What writes what is more than a message: it knows the types of the graph."""
         return saver_of(self.config).codec
@@ -99,7 +112,7 @@ class Call:
     def options(self) -> dict[str, Any]:
         """Return how the act is named. What only looks is the same look wherever it is asked for."""
         options: dict[str, Any] = {"step": self.asked.step}
-        if self.tool.recovery is not Recovery.READ_ONLY:
+        if not self.looks:
             options["occurrence"] = self.asked.occurrence
             if self.repeat is not None:
                 options |= {"repeat": True, "reason": self.repeat}
@@ -210,6 +223,8 @@ class LedgerToolCalls:
         saver = self._saver
         if isinstance(step, Perform):
             return run.perform(call.tool, call.args, **step.options)
+        if isinstance(step, Before):
+            return self._before(call, step)
         if isinstance(step, Load):
             return saver.get_tuple(step.place)
         if isinstance(step, See):
@@ -225,6 +240,8 @@ class LedgerToolCalls:
         face = self._saver.faces.here()
         if isinstance(step, Perform):
             return await run.perform(call.tool, call.args, **step.options)
+        if isinstance(step, Before):
+            return await to_thread.run_sync(partial(self._before, call, step))
         if isinstance(step, Load):
             return await self._saver.aget_tuple(step.place)
         if isinstance(step, See):
@@ -235,6 +252,12 @@ class LedgerToolCalls:
         return await said(
             step.answer.approval, by=step.answer.by, reason=step.answer.reason, actor=self._answers_as
         )
+
+    def _before(self, call: Call, step: Before) -> Done | None:
+        saver, entry = saver_of(call.config), entry_of(call.config)
+        if entry is None:
+            entry = saver.threads.writing(str(configurable(call.config)["thread_id"]))
+        return done_before(saver.ledger, saver.threads, entry, call.tool, call.args, step.options)
 
     # --- the protocol -----------------------------------------------------------------------------
 
@@ -257,7 +280,8 @@ class LedgerToolCalls:
         options, listened = call.options(), False
         while True:
             try:
-                kept = yield Perform(options)
+                done = None if call.looks else (yield Before(options))
+                kept = (yield Perform(options)) if done is None else done.result
                 return returned(kept, call.request.tool_call, call.codec)
             except ApprovalRequired as waits:
                 if not listened:

@@ -1,4 +1,4 @@
-"""A run of a thread that was closed is followed by another, which finds what was done in the ones before it."""
+"""A run of a thread that was closed is followed by another, which finds what was done before it."""
 
 from __future__ import annotations
 

@@ -125,6 +125,7 @@ def test_of_states_that_rest_on_others_somebody_has_to_say_on_which(ledger: Ledg
 
 
 def test_who_says_too_little_of_what_a_state_rests_on_frees_nothing(ledger: Ledger) -> None:
+    """Case-055: a state that stays is read without what goes before anything goes."""
     run = chain(ledger, "r", "a", "b", "c")
     with pytest.raises(UndecodableRecord, match="'c' of 'r' would stay") as refused:
         free(ledger, "r", ["a", "b"], resting=Forgetful())

@@ -30,6 +30,7 @@ AUDITING: Final = (
         "the whole state is stored again with every step",
         "cases/test_sizes.py::test_a_thing_that_happens_late_takes_no_more_bytes_than_an_early_one",
         "adapters/checkpointer/test_growth.py::test_a_history_that_grows_takes_little_more_than_its_messages",
+        "adapters/threads/test_storage.py::test_a_growing_conversation_takes_what_is_new_and_pruned_what_it_is",
     ),
     covered(
         "071",

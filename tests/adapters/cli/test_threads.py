@@ -151,6 +151,7 @@ def lost() -> None:
 def test_a_checkpoint_keeps_those_that_its_delta_channels_are_made_of(
     call: Call, path: Path, opened: Ledger
 ) -> None:
+    """Case-055: they would be empty, without a word."""
     graph = growing(LedgerSaver(opened))
     config: Any = {"configurable": {"thread_id": "graph"}}
     for turn in range(3):

@@ -225,8 +225,15 @@ def test_who_reads_what_is_given_up_meanwhile_is_told_to_look_again(ledger: Ledg
 def test_a_thread_that_was_deleted_begins_anew_and_its_facts_stay(
     ledger: Ledger, states: ThreadStates
 ) -> None:
+    """Case-056: a name that is used again is given nothing of what was."""
     chat(states, "t", 3)
-    states.threads.open("t").run.perform("charge", {"amount": "10"}, lambda amount: {"paid": amount})
+    paid = [0]
+
+    def charge(amount: str) -> int:
+        paid[0] += 1
+        return paid[0]
+
+    states.threads.open("t").run.perform("charge", {"amount": "10"}, charge)
     other = states_of(ledger)
     found = other.newest("t")
     assert found is not None
@@ -239,6 +246,8 @@ def test_a_thread_that_was_deleted_begins_anew_and_its_facts_stay(
         other.save("t", "4", {"list": []}, b"", parent="3", seen=found.seen)
     save(other, "t", "1", list=["anew"])
     assert values(states, "t") == {(None, "1"): {"list": ["anew"]}}
+    # Nor is what was done in the old one taken for what is to be done in the new.
+    assert states.threads.open("t").run.perform("charge", {"amount": "10"}, charge) == 2
     assert ledger.contract(run_name("t", 1)).closed is not None
     effects = [record.name for record in ledger.log(run_name("t", 1)) if record.name.startswith("effect.")]
     assert effects == ["effect.intended", "effect.started", "effect.succeeded"]

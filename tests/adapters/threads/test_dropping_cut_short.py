@@ -101,9 +101,8 @@ def deeds(thread: str) -> dict[str, Callable[[Face], object]]:
 
 
 @pytest.mark.parametrize("deed", ["prune", "drop", "delete"])
-def test_whichever_call_is_the_last_nothing_is_lost_and_asked_again_it_is_done(
-    store: FullStore, deed: str
-) -> None:
+def test_whichever_call_is_the_last_it_is_done_when_asked_again(store: FullStore, deed: str) -> None:
+    """Case-056: what is cut short leaves nothing that is read, and nothing that stays."""
     stepped = Stepped(store)
 
     def die() -> None:

@@ -5,18 +5,15 @@ A command that was built elsewhere, from JSON, carries its content within; said 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ledger import commands as c
 from ledger.application.payloads import Packed, pack, pack_content
+from ledger.application.redacting import Redact
 from ledger.application.state_sayings import packed_part, packed_state
 from ledger.canonical import canonical_text, invalid, load_text
 from ledger.stores.base import Blob
 from ledger.values import Payload
-
-Redact = Callable[[Any, str], Any]
-"""From a value, and what it is in words, to the value without the secrets that are found in it."""
 
 _SPOKEN: dict[type[c.Command], str] = {c.RecordMessage: "a message", c.SummariseMessages: "a summary"}
 """Commands whose `content` is always kept as content, so that it can be let go of, and holds no secret."""

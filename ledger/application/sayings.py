@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from ledger import commands as c
 from ledger.application.mending import mended
 from ledger.application.payloads import Packed, pack, pack_content, pack_report
+from ledger.application.redacting import redacted
 from ledger.application.state_sayings import StateSayings
 from ledger.application.statements import Context
 from ledger.canonical import canonical_text, invalid
@@ -107,7 +108,7 @@ class RunSayings(StateSayings[R]):
         if not isinstance(command, c.Command):
             raise invalid("command", f"{command!r:.50} is not a command of ledger.commands")
         counting("expected", expected)
-        fit = mended(type(command), command.__dict__)
+        fit = mended(type(command), redacted(type(command), command.__dict__, self._without_secrets))
         if fit.fields is not command.__dict__:
             command = command.with_fields(fit.fields)
         self._look_for_secrets(command)
@@ -123,7 +124,7 @@ class RunSayings(StateSayings[R]):
         return self._do(command, context, expected, again)
 
     def _say(self, kind: C, *, blobs: Packed | None = None, **fields: Any) -> R:
-        fit = mended(kind, fields)
+        fit = mended(kind, redacted(kind, fields, self._without_secrets))
         contents = fit.blobs if blobs is None else (*blobs.blobs, *fit.blobs)
         context = self._context.with_blobs(contents) if contents else self._context
         command = build(kind, **fit.fields)
@@ -137,6 +138,10 @@ class RunSayings(StateSayings[R]):
     @abstractmethod
     def _look_for_secrets(self, command: c.Command) -> None:
         """Refuse what must not be stored, where a command may well hold it."""
+
+    @abstractmethod
+    def _without_secrets(self, content: Any, what: str) -> Any:
+        """Replace the secrets in a value; `what` says what it is."""
 
     @abstractmethod
     def _apart(self, command: c.Command) -> tuple[c.Command, tuple[Blob, ...]]:
@@ -397,10 +402,11 @@ class RunSayings(StateSayings[R]):
 
         A JSON value is kept as it is. Anything else (a tuple, a datetime, a Decimal inside) is kept as the
         name of its type and a digest, which the log `ledger` warns of: convert it first to read it again.
+        Secrets that are found in it are replaced before it is kept, which the log warns of too.
         `fresh_for` in seconds: None never goes stale, 0 is never reused. `more` are further fields of
         `ledger.commands.RecordObservation`.
         """
-        packed = pack_report(value, "observation")
+        packed = pack_report(self._without_secrets(value, "an observation"), "observation")
         return self._say(
             c.RecordObservation,
             blobs=packed,
@@ -491,13 +497,14 @@ class RunSayings(StateSayings[R]):
         by: str | None = None,
         result: Any = None,
     ) -> R:
-        """End the run.
+        """End the run. Secrets that are found in `result` are replaced before it is kept.
 
         Raises:
             StillOpen: `completed` while effects are unsettled or obligations open. `failed`, `cancelled` and
                 `abandoned` end it anyway and list them.
         """
-        packed = None if result is None else pack(result, "result", path="result")
+        kept = self._without_secrets(result, "the result of a run")
+        packed = None if kept is None else pack(kept, "result", path="result")
         return self._say(
             c.CloseRun,
             blobs=packed,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ledger import Actor, Ledger
+from ledger.adapters.checkpointer import Checkpointer
 from ledger.adapters.packs import pack
 from ledger.adapters.threads import ThreadStates, run_name
 from ledger.adapters.threads.dropping import delete, drop, prune
@@ -252,6 +253,26 @@ def test_a_thread_that_was_deleted_begins_anew_and_its_facts_stay(
     effects = [record.name for record in ledger.log(run_name("t", 1)) if record.name.startswith("effect.")]
     assert effects == ["effect.intended", "effect.started", "effect.succeeded"]
     assert verified(ledger).standing is Standing.SOUND
+
+
+def test_a_checkpointer_frees_what_a_deletion_has_left(ledger: Ledger) -> None:
+    store: Any = ledger.store
+    checkpointer = Checkpointer.open(ledger)
+    checkpointer.save("t", {"turn": 1}, at="loop_tail")
+    free = store.drop_blobs
+
+    def fail(*arguments: Any, **options: Any) -> Any:
+        if arguments[1]:
+            raise ConnectionError
+        return free(*arguments, **options)
+
+    store.drop_blobs = fail
+    with pytest.raises(ConnectionError):
+        checkpointer.delete("t", by=BY)
+    store.drop_blobs = free
+    assert (checkpointer.load("t"), kept(ledger).contents) == (None, 1)
+    checkpointer.delete("t", by=BY)
+    assert kept(ledger).contents == 0
 
 
 def test_all_runs_of_a_thread_go(ledger: Ledger, states: ThreadStates) -> None:

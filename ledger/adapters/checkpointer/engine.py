@@ -6,14 +6,16 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from ledger.adapters.checkpointer import reading
 from ledger.adapters.checkpointer.backend import Backend, New, Stored
 from ledger.adapters.checkpointer.boundaries import Boundary, check_boundary
 from ledger.adapters.checkpointer.codec import DataCodec, Written
 from ledger.adapters.checkpointer.data import check_data
-from ledger.adapters.checkpointer.errors import CheckpointNotFound, CorruptCheckpoint, NewerFormat
+from ledger.adapters.checkpointer.errors import CheckpointNotFound, CorruptCheckpoint
 from ledger.adapters.checkpointer.messages import (
     Archive,
     Message,
@@ -23,14 +25,13 @@ from ledger.adapters.checkpointer.messages import (
     split_after,
 )
 from ledger.adapters.checkpointer.options import Options
+from ledger.adapters.checkpointer.reading import Reader, not_ours
 from ledger.adapters.checkpointer.streams import Streams
 from ledger.adapters.checkpointer.values import Checkpoint, Loaded, checkpoint_of, new_name, number_of
 from ledger.adapters.packs import Unpacked
 from ledger.canonical import invalid
-from ledger.errors import IntegrityError, StateMoved, UndecodableRecord
+from ledger.errors import StateMoved
 
-VERSION: Final = 1
-"""Of what a checkpoint holds."""
 OWN: Final = "="
 """In front of the names of a state's own values, which so are none of the two below."""
 ARCHIVE: Final = "archive"
@@ -55,6 +56,7 @@ class Engine:
     def __init__(self, backend: Backend, codec: DataCodec, options: Options) -> None:
         self.backend = backend
         self.streams = Streams()
+        self._reader = Reader(backend)
         self._codec = codec
         self._options = options
         self._tails: OrderedDict[str, Tail] = OrderedDict()
@@ -130,7 +132,7 @@ class Engine:
     ) -> str:
         before = number_of(tail.id)
         if before is None:
-            raise _not_ours(thread, tail.id)
+            raise not_ours(thread, tail.id)
         id = new_name(before + 1, boundary, self.backend.new_id())
         own, archive = self._arranged(own, tail.archive)
         values = {OWN + name: value for name, value in own.items()}
@@ -138,7 +140,7 @@ class Engine:
             values[ARCHIVE] = archive.entries
         if tail.summaries:
             values[SUMMARIES] = [summary._asdict() for summary in tail.summaries]
-        head = {"archived": len(archive), "from": tail.good, "id": id, "thread": thread, "v": VERSION}
+        head = {"archived": len(archive), "from": tail.good, "id": id, "thread": thread, "v": reading.VERSION}
         new = New(
             id,
             values,
@@ -161,34 +163,28 @@ class Engine:
 
     def load(self, thread: str, *, fallback: bool) -> Loaded | None:
         """Load the newest state, or the newest that can be read; None where there is none."""
-        newest = self.backend.find(thread)
-        if newest is None:
-            return None
-        try:
-            return self._loaded(thread, newest)
-        except NewerFormat:
-            raise
-        except (IntegrityError, UndecodableRecord) as error:
-            good = self._good_before(thread, newest)
-            if good is None or not fallback:
-                raise _corrupt(thread, newest, good, error) from error
-        tail = self._read_tail(thread, good)
-        self._remember(thread, tail._replace(id=newest.id, good=good.id))
-        return self._loaded(thread, good)._replace(fell_back_from=newest.id)
+
+        def read(newest: Stored) -> Loaded:
+            try:
+                return self._loaded(thread, newest)
+            except CorruptCheckpoint as corrupt:
+                good = None if corrupt.good is None else self.backend.find(thread, corrupt.good)
+                if good is None or not fallback:
+                    raise
+            tail = self._read_tail(thread, good)
+            self._remember(thread, tail._replace(id=newest.id, good=good.id))
+            return self._loaded(thread, good)._replace(fell_back_from=newest.id)
+
+        return self._reader.look(thread, None, read)
 
     def load_checkpoint(self, thread: str, id: str) -> Loaded:
         """Load a checkpoint by its id."""
-        found = self.backend.find(thread, id)
-        if found is None:
+        loaded = self._reader.look(thread, id, partial(self._loaded, thread))
+        if loaded is None:
             raise CheckpointNotFound(
                 f"thread {thread!r:.200} has no checkpoint {id!r:.200}", thread=thread, id=id
             )
-        try:
-            return self._loaded(thread, found)
-        except NewerFormat:
-            raise
-        except (IntegrityError, UndecodableRecord) as error:
-            raise _corrupt(thread, found, self._good_before(thread, found), error) from error
+        return loaded
 
     def checkpoints(self, thread: str, *, before: str | None, limit: int | None) -> list[Checkpoint]:
         """List checkpoints, the newest first."""
@@ -201,15 +197,12 @@ class Engine:
         """Yield the pages of the archive, the newest first; on each the oldest message first."""
         if type(page) is not int or page < 1:
             raise invalid("page", f"a page has one message or more, not {page!r:.50}")
-        newest = self.backend.find(thread)
-        if newest is None:
-            return
-        try:
-            entries = self._read(thread, newest, {ARCHIVE}).values.get(ARCHIVE, [])
-        except NewerFormat:
-            raise
-        except (IntegrityError, UndecodableRecord) as error:
-            raise _corrupt(thread, newest, self._good_before(thread, newest), error) from error
+
+        def read(newest: Stored) -> list[Message]:
+            messages: list[Message] = self._reader.sound(thread, newest, {ARCHIVE}).values.get(ARCHIVE, [])
+            return messages
+
+        entries = self._reader.look(thread, None, read) or []
         for end in range(len(entries), 0, -page):
             yield entries[max(0, end - page) : end]
 
@@ -220,7 +213,7 @@ class Engine:
         return self.backend.delete(thread, by=by, reason=reason)
 
     def _loaded(self, thread: str, stored: Stored) -> Loaded:
-        read = self._read(thread, stored, _AllBut((ARCHIVE,)))
+        read = self._reader.sound(thread, stored, _AllBut((ARCHIVE,)))
         head = json.loads(read.head)
         return Loaded(
             state={name[len(OWN) :]: value for name, value in read.values.items() if name.startswith(OWN)},
@@ -228,53 +221,6 @@ class Engine:
             summaries=_summaries(read),
             archived=head["archived"],
         )
-
-    def _read(self, thread: str, stored: Stored, names: Any) -> Unpacked:
-        """Read a checkpoint, and see that it is what it is named as.
-
-        Raises:
-            NewerFormat: a later release wrote it.
-            IntegrityError, UndecodableRecord: it cannot be read.
-        """
-        try:
-            read = self.backend.read(thread, stored, names)
-        except UndecodableRecord as error:
-            if "format" in error.data:
-                raise NewerFormat(str(error), **error.data) from error
-            raise
-        try:
-            head = json.loads(read.head)
-            version, named = head["v"], (head["thread"], head["id"])
-        except (ValueError, KeyError, TypeError):
-            raise _not_ours(thread, stored.id) from None
-        if type(version) is not int or version > VERSION:
-            raise NewerFormat(
-                f"checkpoint {stored.id!r:.200} is of format {version!r:.50}, and this release knows "
-                f"{VERSION}: upgrade",
-                format=version,
-                known=VERSION,
-            )
-        if named != (thread, stored.id):
-            raise IntegrityError(
-                f"what is kept as checkpoint {stored.id!r:.200} of {thread!r:.200} is {named!r:.400}",
-                digest=stored.digest,
-            )
-        return read
-
-    def _good_before(self, thread: str, stored: Stored) -> Stored | None:
-        """Find the newest checkpoint before one that can be read as a whole."""
-        passed = False
-        for one in self.backend.all(thread):
-            if passed:
-                try:
-                    self._read(thread, one, None)
-                except NewerFormat:
-                    raise
-                except (IntegrityError, UndecodableRecord):
-                    continue
-                return one
-            passed = one.id == stored.id
-        return None
 
     # --- what the next one goes on from -----------------------------------------------------------
 
@@ -285,15 +231,10 @@ class Engine:
             known = self._tails.get(thread)
         if known is not None and known.id == newest.id:
             return known
-        try:
-            return self._read_tail(thread, newest)
-        except NewerFormat:
-            raise
-        except (IntegrityError, UndecodableRecord) as error:
-            raise _corrupt(thread, newest, self._good_before(thread, newest), error) from error
+        return self._read_tail(thread, newest)
 
     def _read_tail(self, thread: str, stored: Stored) -> Tail:
-        read = self._read(thread, stored, {ARCHIVE, SUMMARIES})
+        read = self._reader.sound(thread, stored, {ARCHIVE, SUMMARIES})
         messages: list[Message] = read.values.get(ARCHIVE, [])
         entries = [Written(message["id"], self._codec.dumps(message, ARCHIVE)) for message in messages]
         return Tail(stored.id, Archive(entries), _summaries(read))
@@ -317,24 +258,3 @@ class _AllBut(tuple[str, ...]):
 
 def _summaries(read: Unpacked) -> tuple[Summary, ...]:
     return tuple(Summary(**summary) for summary in read.values.get(SUMMARIES, ()))
-
-
-def _corrupt(thread: str, stored: Stored, good: Stored | None, error: Exception) -> CorruptCheckpoint:
-    known = None if good is None else good.id
-    advice = (
-        "no older one can be read"
-        if known is None
-        else f"the newest before it that can be read is {known!r:.200}, and is loaded with fallback=True"
-    )
-    return CorruptCheckpoint(
-        f"checkpoint {stored.id!r:.200} of thread {thread!r:.200} cannot be read ({error}); {advice}",
-        thread=thread,
-        id=stored.id,
-        good=known,
-    )
-
-
-def _not_ours(thread: str, id: str | None) -> UndecodableRecord:
-    return UndecodableRecord(
-        f"state {id!r:.200} of thread {thread!r:.200} was not saved by a Checkpointer: name another thread"
-    )

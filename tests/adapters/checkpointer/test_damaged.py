@@ -12,8 +12,8 @@ from ledger.adapters.checkpointer import (
     CheckpointNotFound,
     CorruptCheckpoint,
     NewerFormat,
-    engine,
     in_files,
+    reading,
 )
 from ledger.adapters.checkpointer.codec import DataCodec
 from ledger.adapters.threads import Threads, ThreadStates
@@ -146,7 +146,7 @@ def test_a_later_format_is_refused_and_no_older_one_taken_for_it(
     saves = place()
     saves.load(thread)
     with monkeypatch.context() as later:
-        later.setattr(engine, "VERSION", 2)
+        later.setattr(reading, "VERSION", 2)
         newer = saves.save(thread, state(3), at="loop_tail")
     for fallback in (False, True):
         with pytest.raises(NewerFormat) as told:

@@ -243,3 +243,32 @@ def test_any_text_names_a_conversation(place: Place, thread: str) -> None:
     for none in nameless:
         with pytest.raises(InvalidInput):
             saves.save(none, {}, at="loop_head")
+
+
+def test_what_is_deleted_while_it_is_read_is_gone_and_not_damaged(
+    place: Place, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saves, other = place(cache=None), place(cache=None)
+    backend = saves._engine.backend
+    read = backend.read
+
+    def overtaken(*args: Any) -> Any:
+        monkeypatch.undo()
+        assert other.delete(thread)
+        if anew:
+            other.save(thread, {"anew": True}, at="loop_head")
+        return read(*args)
+
+    for anew in (False, True):
+        for ask in ("load", "load_checkpoint", "archive"):
+            other.delete(thread)
+            id = other.save(thread, {"n": 1}, at="loop_head")
+            monkeypatch.setattr(backend, "read", overtaken)
+            if ask == "load_checkpoint":
+                with pytest.raises(CheckpointNotFound):
+                    saves.load_checkpoint(thread, id)
+            elif ask == "archive":
+                assert list(saves.archive(thread)) == []
+            else:
+                loaded = saves.load(thread)
+                assert (None if loaded is None else loaded.state) == ({"anew": True} if anew else None)

@@ -7,19 +7,21 @@ disk that is slow to sync makes all savers alike.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from string import ascii_letters
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from ledger import open_ledger
 from ledger.adapters.langgraph import LedgerSaver
@@ -27,13 +29,16 @@ from tests.benchmarks.measure import Result, ratio
 from tests.benchmarks.workload import ACTOR
 
 STEPS = 300
+THREADS = 2
+NAMES = ("ours", "theirs")
 _LAST = 20
 """Checkpoints at the end of a growing thread whose times count."""
-_THREADS = 2
 _SMALL = 150
 _READS = 40
+_VALUES: dict[str, Any] = {"count": 1, "name": "hello", "numbers": [1, 2, 3]}
 
 Saver = BaseCheckpointSaver[Any]
+T = TypeVar("T")
 
 
 class Taken(NamedTuple):
@@ -43,11 +48,30 @@ class Taken(NamedTuple):
     cpu: float
 
 
+class Awaited:
+    """The awaited methods of a saver, called from outside of their event loop."""
+
+    def __init__(self, runner: asyncio.Runner, saver: Saver) -> None:
+        # Not the runner's own `run`: taking its signal handler back, Python writes out what was returned.
+        self._run = runner.get_loop().run_until_complete
+        self._saver = saver
+        self.get_next_version = saver.get_next_version
+
+    def put(self, *args: Any) -> Any:
+        return self._run(self._saver.aput(*args))
+
+    def put_writes(self, *args: Any) -> None:
+        self._run(self._saver.aput_writes(*args))
+
+    def get_tuple(self, config: Any) -> Any:
+        return self._run(self._saver.aget_tuple(config))
+
+
 class Both:
     """Our saver and another one, which take turns at the same calls."""
 
-    def __init__(self, ours: Saver, theirs: Saver) -> None:
-        self._savers = (ours, theirs)
+    def __init__(self, ours: Saver | Awaited, theirs: Saver | Awaited) -> None:
+        self._savers: tuple[Any, Any] = (ours, theirs)
         self._configs: list[Any] = []
         self._versions: list[Any] = []
         self._numbers = count()
@@ -134,36 +158,41 @@ def message(number: int) -> BaseMessage:
 
 def measure(folder: Path) -> list[Result]:
     """Measure on SQLite."""
-    with ExitStack() as stack:
-        ledger = stack.enter_context(open_ledger(folder / "ours.db", actor=ACTOR))
-        theirs = stack.enter_context(SqliteSaver.from_conn_string(str(folder / "theirs.db")))
-        theirs.conn.execute("PRAGMA synchronous = FULL")
-        both = Both(LedgerSaver(ledger), theirs)
+    with _on_sqlite(folder, "growing") as both:
         results = growing(both)
     # Closing folds the write-ahead logs into the files.
-    sizes = [sum(file.stat().st_size for file in folder.glob(f"{name}.db*")) for name in ("ours", "theirs")]
-    results.append(bytes_on_disk(*sizes))
-    with ExitStack() as stack:
-        ledger = stack.enter_context(open_ledger(folder / "ours-small.db", actor=ACTOR))
-        theirs = stack.enter_context(SqliteSaver.from_conn_string(str(folder / "theirs-small.db")))
-        theirs.conn.execute("PRAGMA synchronous = FULL")
-        results += small(Both(LedgerSaver(ledger), theirs))
+    ours, theirs = (sum(file.stat().st_size for file in folder.glob(f"{name}-growing.db*")) for name in NAMES)
+    results.append(bytes_on_disk(ours, theirs))
+    with _on_sqlite(folder, "small") as both:
+        results += small(both)
+    with asyncio.Runner() as runner, open_ledger(folder / "ours-awaited.db", actor=ACTOR) as ledger:
+        opened = AsyncSqliteSaver.from_conn_string(str(folder / "theirs-awaited.db"))
+        with entered(runner, opened) as saver:
+            runner.run(saver.conn.execute("PRAGMA synchronous = FULL"))
+            results += awaited(runner, LedgerSaver(ledger), saver)
     return results
+
+
+@contextmanager
+def _on_sqlite(folder: Path, name: str) -> Iterator[Both]:
+    with ExitStack() as stack:
+        ledger = stack.enter_context(open_ledger(folder / f"ours-{name}.db", actor=ACTOR))
+        theirs = stack.enter_context(SqliteSaver.from_conn_string(str(folder / f"theirs-{name}.db")))
+        theirs.conn.execute("PRAGMA synchronous = FULL")
+        yield Both(LedgerSaver(ledger), theirs)
+
+
+@contextmanager
+def entered(runner: asyncio.Runner, manager: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """Enter what is entered in an event loop, from outside of it."""
+    yield runner.run(manager.__aenter__())
+    runner.run(manager.__aexit__(None, None, None))
 
 
 def growing(both: Both) -> list[Result]:
     """Measure a state whose messages grow: what a checkpoint costs in the end, and reading it."""
-    puts: list[tuple[Taken, Taken]] = []
-    for thread in range(_THREADS):
-        both.begin(f"growing-{thread}")
-        messages: list[BaseMessage] = []
-        for step in range(STEPS):
-            messages = [*messages, message(step)]
-            taken = both.put({"messages": messages}, ("messages",))
-            if step >= STEPS - _LAST:
-                puts.append(taken)
-    name = f"put, {STEPS} messages of 1 KB"
-    results = _results(name, puts, "<= 0.25")
+    puts = [taken for thread in range(THREADS) for taken in _grown(both, f"growing-{thread}")]
+    results = _results(f"put, {STEPS} messages of 1 KB", puts, "<= 0.25")
     for latest, how in ((True, "the latest"), (False, "by its id")):
         reads = [both.get(latest=latest, messages=STEPS) for _ in range(_READS)]
         results += _results(f"get_tuple, {how}, {STEPS} messages", reads, "<= 1")
@@ -171,13 +200,35 @@ def growing(both: Both) -> list[Result]:
     return [*results, *_results(f"list(limit=1), {STEPS} messages", listed, "none")]
 
 
+def awaited(runner: asyncio.Runner, ours: Saver, theirs: Saver) -> list[Result]:
+    """Measure the awaited methods: ours do the same in worker threads."""
+    both = Both(Awaited(runner, ours), Awaited(runner, theirs))
+    puts = _grown(both, "awaited")
+    reads = [both.get(latest=True, messages=STEPS) for _ in range(_READS)]
+    results = _results(f"aput, {STEPS} messages of 1 KB", puts, "none")
+    results += _results(f"aget_tuple, the latest, {STEPS} messages", reads, "none")
+    both.begin("awaited-small")
+    puts = [both.put(_VALUES, tuple(_VALUES)) for _ in range(_SMALL)]
+    return [*results, *_results("aput, small", puts, "none")]
+
+
+def _grown(both: Both, thread: str) -> list[tuple[Taken, Taken]]:
+    """Let the messages of a thread grow; return how long the last checkpoints took."""
+    both.begin(thread)
+    messages: list[BaseMessage] = []
+    taken: list[tuple[Taken, Taken]] = []
+    for step in range(STEPS):
+        messages = [*messages, message(step)]
+        taken.append(both.put({"messages": messages}, ("messages",)))
+    return taken[-_LAST:]
+
+
 def small(both: Both) -> list[Result]:
     """Measure a small state that stays as it is."""
     both.begin("small")
-    values = {"count": 1, "name": "hello", "numbers": [1, 2, 3]}
-    puts = [both.put(values, tuple(values)) for _ in range(_SMALL)]
+    puts = [both.put(_VALUES, tuple(_VALUES)) for _ in range(_SMALL)]
     writes = [both.put_writes([("count", 1), ("name", "hello")]) for _ in range(_SMALL)]
-    both.put(values, tuple(values))
+    both.put(_VALUES, tuple(_VALUES))
     results = _results("put, small", puts, "<= 1")
     results += _results("put_writes, small", writes, "none")
     reads = [both.get(latest=True, messages=None) for _ in range(_READS)]
@@ -187,7 +238,7 @@ def small(both: Both) -> list[Result]:
 def bytes_on_disk(ours: int, theirs: int) -> Result:
     """Compare what growing threads take."""
     share = ours / theirs
-    note = f"{ours / 1e6 / _THREADS:.1f} and {theirs / 1e6 / _THREADS:.1f} MB a thread, tables and indexes"
+    note = f"{ours / 1e6 / THREADS:.1f} and {theirs / 1e6 / THREADS:.1f} MB a thread, tables and indexes"
     return Result("bytes of growing threads / theirs", share, share, share, "<= 0.05", note)
 
 

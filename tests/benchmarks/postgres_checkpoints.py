@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack, closing
 
 from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from ledger import open_ledger
 from ledger.adapters.langgraph import LedgerSaver
 from tests.benchmarks import raw_postgres as raw
-from tests.benchmarks.checkpoints import Both, bytes_on_disk, growing, small
+from tests.benchmarks.checkpoints import Both, awaited, bytes_on_disk, entered, growing, small
 from tests.benchmarks.measure import Result
 from tests.benchmarks.workload import ACTOR
 
@@ -37,4 +39,7 @@ def measure(url: str) -> list[Result]:
             found = connection.execute(_SIZES).fetchone()
         assert found is not None
         results.append(bytes_on_disk(*found))
-        return [*results, *small(both)]
+        results += small(both)
+        runner = stack.enter_context(asyncio.Runner())
+        saver = stack.enter_context(entered(runner, AsyncPostgresSaver.from_conn_string(url)))
+        return [*results, *awaited(runner, LedgerSaver(ledger), saver)]

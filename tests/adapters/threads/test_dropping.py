@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ledger.errors import (
     OutcomeUnknown,
     StateMoved,
     StillOpen,
+    StoreBusy,
     StoreUnavailable,
     UndecodableRecord,
 )
@@ -29,9 +30,11 @@ from ledger.events import StatesDropped
 from ledger.integrity.findings import Standing
 from ledger.stores.postgres.store import PostgresStore
 from tests.adapters.threads.plain import BY, chat, ids, kept, opened, save, states_of, values, verified
-from tests.servers.cluster import Cluster
+from tests.servers.cluster import Cluster, Server
+from tests.stores.builder import one, part
 from tests.stores.conftest import KINDS
 from tests.stores.secured import secured
+from tests.stores.uncommitted import held_open
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -359,3 +362,21 @@ def test_who_may_only_append_is_told_before_anything_is_written(postgres: Cluste
         assert prune(states.threads, "t", by=BY, dry_run=True).states == 2
     with closing(PostgresStore(place.migrator)) as store:
         assert prune(states_of(opened(store)).threads, "t", by=BY).states == 2
+
+
+def test_an_open_transaction_holds_the_freeing_back_and_not_the_giving_up(
+    other_cluster: Callable[..., Server],
+) -> None:
+    url = other_cluster().cluster.fresh_database()
+    with closing(PostgresStore(url, stall_seconds=0.01)) as store, opened(store) as ledger:
+        states = states_of(ledger)
+        chat(states, "t", 3)
+        with held_open(store, one(part("another", "a"))) as session:
+            with pytest.raises(StoreBusy) as busy:
+                delete(states.threads, "t", by=BY)
+            assert [holder["pid"] for holder in busy.value.data["holders"]] == [
+                session.connection.info.backend_pid
+            ]
+            assert (ids(states_of(ledger), "t"), kept(ledger).contents) == ([], 3)
+            session.command(b"ROLLBACK")
+        assert (delete(states.threads, "t", by=BY).contents, kept(ledger).contents) == (3, 0)

@@ -138,7 +138,7 @@ class GraphCodec:
 
     def image(self, values: list[Any]) -> Any:
         """Return what is equal only where each value would be written as the same bytes; None: who knows."""
-        return image(values, self.types.messages, self._write)
+        return image(values, self.types.plain, self.types.messages, self._write)
 
     def split(self, value: Any) -> Split | None:
         """Take lists apart, and lists in the snapshot of a delta channel."""

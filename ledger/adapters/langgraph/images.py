@@ -19,18 +19,22 @@ _private = attrgetter("__pydantic_private__")
 
 
 def image(
-    values: Sequence[Any], messages: Collection[type], write: Callable[[Any], bytes]
+    values: Sequence[Any],
+    plain: Collection[type],
+    messages: Collection[type],
+    write: Callable[[Any], bytes],
 ) -> tuple[list[type], bytes] | None:
     """Return the image of values; None where they are of other types, or cannot be written.
 
     Args:
         values: the values.
+        plain: types that are written as they are.
         messages: classes whose values are written by their fields, where they have nothing else.
         write: writes a list as MessagePack: one element after another, each as it is written by itself.
     """
     types = list(map(type, values))
     kinds = set(types)
-    if kinds <= PLAIN:
+    if kinds.issubset(plain):
         data = list(values)
     elif kinds.issubset(messages) and not (any(map(_extra, values)) or any(map(_private, values))):
         data = list(map(_fields, values))

@@ -37,6 +37,7 @@ from langgraph.types import (
 from pydantic import BaseModel
 from typing_extensions import is_typeddict
 
+from ledger.adapters.langgraph.images import PLAIN
 from ledger.adapters.langgraph.kinds import Kind, checked_name, is_derivable, kind_of, message_kind, name_of
 from ledger.adapters.langgraph.schemas import classes_in
 from ledger.canonical import invalid
@@ -56,6 +57,8 @@ class KnownTypes:
             cls: (kind.mark, kind.take) for cls, kind in _BUILTIN.items()
         }
         """What is written of a value of a class: its mark, and its data."""
+        self.plain = set(PLAIN)
+        """Types that are written as they are."""
         self.messages = set(_MESSAGES)
         """Classes whose values are written by their fields alone, where they have nothing else."""
         self.read = {kind.mark: kind.build for kind in self._by_name.values()}
@@ -106,6 +109,7 @@ class KnownTypes:
         self._by_class[cls] = kind
         self.written[cls] = kind.mark, kind.take
         self.messages.discard(cls)
+        self.plain.discard(cls)
         self.read[kind.mark] = kind.build
 
     def with_schema(self, names: Iterable[tuple[str, ...]]) -> KnownTypes:
@@ -122,7 +126,7 @@ class KnownTypes:
         table._by_class = dict(self._by_class)
         table._by_name = dict(self._by_name)
         table._awaited = self._awaited | wanted
-        table.messages = set(self.messages)
+        table.messages, table.plain = set(self.messages), set(self.plain)
         table.written, table.read = dict(self.written), dict(self.read)
         for module, name in wanted:
             cls = getattr(sys.modules.get(module), name, None)

@@ -82,3 +82,12 @@ def test_a_long_list_is_not_written_one_by_one_again(
 def test_what_messagepack_cannot_write_has_no_image_or_the_right_one(codec: GraphCodec, value: Any) -> None:
     one, other = codec.image([value] * 3), codec.image([value, value, 0])
     assert one is None or one != other
+
+
+def test_a_type_that_is_written_in_its_own_way_has_no_image(codec: GraphCodec) -> None:
+    assert codec.image([{"a": 1}]) == codec.image([{"a": 1}]) != codec.image([{"a": 2}])
+    assert codec.image(messages(2)) is not None
+    codec.types.register(dict, "counted", take=len, build=lambda size: dict.fromkeys(range(size)))
+    codec.types.register(HumanMessage, "human")
+    assert codec.image([{"a": 1}]) is None
+    assert codec.image(messages(2)) is None

@@ -71,7 +71,10 @@ class AwaitedSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint."""
-        return await _aside(self.put, config, checkpoint, metadata, new_versions)
+        # A graph that does not wait for its checkpoints goes on, and changes values of some channels in place.
+        held = checkpoint.copy()
+        held["channel_values"] = {name: _held(value) for name, value in held["channel_values"].items()}
+        return await _aside(self.put, config, held, metadata, new_versions)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -119,6 +122,13 @@ async def _aside(function: Callable[..., T], *given: Any) -> T:
         doing.exception()  # who was cancelled does not hear of it
         raise stopped
     return doing.result()
+
+
+def _held(value: Any) -> Any:
+    """Copy a container, not what is in it; of a pair, such as channels make, both."""
+    if type(value) in (list, set, dict):
+        return value.copy()
+    return tuple(map(_held, value)) if type(value) is tuple else value
 
 
 def _next(found: Iterator[T]) -> T | None:

@@ -370,3 +370,27 @@ def play_a_thread_named_by_a_number_with_metadata(scene: Scene) -> None:
     scene.invoke(graph, {"steps": []}, said)
     for wanted in ({"team": "red"}, {"level": 3}, {"level": "3"}, {"team": "blue"}, {"nothing": None}):
         scene.note("found", [scene.normal.kept(one) for one in scene.kept(filter=wanted)])
+
+
+@scenario(durabilities=("sync",))
+def play_messages_changed_in_place(scene: Scene) -> None:
+    def change(state: Talk) -> Any:
+        for message in state["messages"]:
+            message.content = f"{message.content}!"
+            message.additional_kwargs.setdefault("seen", []).append(len(scene.done))
+        scene.done.append("change")
+        return {"messages": []}
+
+    def answer(state: Talk) -> Any:
+        return {"messages": [AIMessage("answer", id=f"a{len(state['messages'])}")]}
+
+    builder: Any = StateGraph(Talk)
+    for one, other in ((START, "change"), ("change", "answer"), ("answer", "again"), ("again", "last")):
+        builder.add_edge(one, other)
+    builder.add_node("change", change)
+    builder.add_node("answer", answer)
+    builder.add_node("again", change)
+    builder.add_node("last", answer)
+    graph = builder.compile(checkpointer=scene.saver)
+    scene.invoke(graph, {"messages": [HumanMessage("one", id="1"), HumanMessage("two", id="2")]})
+    scene.invoke(graph, {"messages": [HumanMessage("three", id="3")]})

@@ -71,7 +71,7 @@ class AwaitedSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint."""
-        # A graph that does not wait for its checkpoints goes on, and changes values of some channels in place.
+        # A graph that does not wait for its checkpoints goes on, and changes some of them in place.
         held = checkpoint.copy()
         held["channel_values"] = {name: _held(value) for name, value in held["channel_values"].items()}
         return await _aside(self.put, config, held, metadata, new_versions)

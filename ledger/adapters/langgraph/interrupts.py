@@ -39,24 +39,30 @@ class Answer(NamedTuple):
     reason: str | None
 
 
-class _Turn:
-    """Lets the calls of one task ask one after another."""
+class Turn:
+    """Lets the calls of one task listen one after another, for `with`."""
 
     def __init__(self) -> None:
-        self.mutex = threading.Lock()
+        self._mutex = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._mutex.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._mutex.release()
 
 
-_turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+_turns: WeakValueDictionary[str, Turn] = WeakValueDictionary()
 _turns_mutex = threading.Lock()
 
 
-def turn(config: RunnableConfig) -> _Turn:
-    """Return what the calls of this task take in turn while they ask."""
+def turn(config: RunnableConfig) -> Turn:
+    """Return what the calls of this task take in turn while they listen."""
     task = str(configurable(config).get(TASK))
     with _turns_mutex:
         found = _turns.get(task)
         if found is None:
-            found = _turns[task] = _Turn()
+            found = _turns[task] = Turn()
         return found
 
 

@@ -311,7 +311,7 @@ class LedgerToolCalls:
         if place is None:
             return False
         kept: CheckpointTuple | None = yield Load(place)
-        with interrupts.turn(config).mutex:
+        with interrupts.turn(config):
             answer = interrupts.heard(config, kept)
         if answer is None:
             return False

@@ -278,6 +278,26 @@ def test_where_people_have_to_be_authenticated_a_graph_passes_on_no_mere_name() 
 
 
 @pytest.mark.anyio
+async def test_in_an_event_loop_the_calls_of_one_node_ask_one_after_another_too() -> None:
+    bank = Bank()
+    with saving() as saver:
+        acts = LedgerToolCalls(saver, ASKS)
+        builder: Any = StateGraph(MessagesState)
+        builder.add_node("model", lambda _: {"messages": [AIMessage("", tool_calls=calls(3))]})
+        builder.add_node("tools", acts.node([bank.pay]))
+        builder.add_edge(START, "model").add_edge("model", "tools")
+        graph = builder.compile(checkpointer=saver)
+        told = await graph.ainvoke(ask(), on("t"))
+        while told.get("__interrupt__"):
+            (one,) = told["__interrupt__"]
+            answer = NO if one.value["args"]["order"] == 1 else YES
+            told = await graph.ainvoke(Command(resume=answer), on("t"))
+        assert [one.status for one in answers(told)] == ["success", "error", "success"]
+        saver.faces.close()
+    assert sorted(bank.paid) == [(0, "10.00"), (2, "10.00")]
+
+
+@pytest.mark.anyio
 async def test_in_an_event_loop_answers_go_to_what_was_asked_too() -> None:
     bank = Bank()
     with saving() as saver:

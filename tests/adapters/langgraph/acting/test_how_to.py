@@ -17,7 +17,8 @@ from tests.conftest import ROOT
 from tests.test_readme import blocks
 
 PAGE = (ROOT / "docs/how-to/langgraph.md").read_text("utf-8")
-AGENT, GATE, APPROVED, GRAPH = blocks(PAGE, "python")
+TWICE, ONCE, AGENT, GATE, APPROVED, GRAPH = blocks(PAGE, "python")
+EXAMPLE = (ROOT / "docs/examples/pay_once.py").read_text("utf-8")
 PRINTED, ANSWERED, OWED = blocks(PAGE, "text")
 
 
@@ -40,6 +41,11 @@ class Model(BaseChatModel):
         else:
             reply = AIMessage("", tool_calls=[call("pay", f"call-{len(messages)}", order=17, amount="10.00")])
         return ChatResult(generations=[ChatGeneration(message=reply)])
+
+
+@pytest.mark.parametrize("lines", [TWICE, ONCE])
+def test_what_the_page_shows_of_the_example_stands_there(lines: str) -> None:
+    assert lines in EXAMPLE
 
 
 @pytest.mark.parametrize(

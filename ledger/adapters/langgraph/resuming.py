@@ -172,7 +172,9 @@ class Gatekeeper:
     def _resumed(self, entry: Entry) -> Entered:
         gate = self._gate
         assert isinstance(gate, Gate)
-        self._wait(entry, gate.wait_seconds)
+        at_work = self._at_work(entry, gate.wait_seconds)
+        if at_work is not None:
+            raise held(entry, at_work)
         if gate.asks_outside and entry.run.contract.effects:
             for _ in self._ledger.reconcile(entry.run.id, actor=self._threads.actor):
                 pass  # each answer is recorded as it comes
@@ -181,13 +183,20 @@ class Gatekeeper:
             raise held(entry, decision)
         return self._begun(self._threads.resumed(entry, decision.run), decision.message)
 
-    def _wait(self, entry: Entry, seconds: float) -> None:
-        """Wait for the leases of acts whose worker may be gone; for nothing else."""
+    def _at_work(self, entry: Entry, seconds: float) -> Resumption[Run] | None:
+        """Wait for acts that a worker may be executing, and for nothing else; None: none is in the way.
+
+        Who may be at work is not held for it: what is returned is not recorded.
+        """
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if {one.kind for one in self._ask(entry, dry_run=True).reasons} != {"effect_executing"}:
-                return
+        while entry.run.contract.effects:
+            asked = self._ask(entry, dry_run=True)
+            if {one.kind for one in asked.reasons} != {"effect_executing"}:
+                break
+            if time.monotonic() >= deadline:
+                return asked
             time.sleep(min(PAUSE, max(0.0, deadline - time.monotonic())))
+        return None
 
     def _ask(self, entry: Entry, *, dry_run: bool = False) -> Resumption[Run]:
         gate = self._gate

@@ -500,3 +500,30 @@ def test_of_two_who_begin_a_thread_at_once_one_goes_on_and_both_pay_once() -> No
         assert "done" in told or set(told) <= {StateMoved, EffectInFlight}
         assert len(told) == 2
     assert len(bank.paid) <= 1
+
+
+def test_who_speaks_while_a_tool_is_at_work_is_told_so_and_stops_nobody() -> None:
+    bank, told = Bank(), list[Any]()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def pay(order: int, amount: str) -> dict[str, Any]:
+        """Pay, and take a while."""
+        begun.set()
+        assert go_on.wait(60)
+        return bank.pay(order, amount)
+
+    with saving() as saver:
+        lines = [[PAY], [call("pay", "2", order=18, amount="1")], "done"]
+        agent = agent_of(saver, lines, [pay], {"pay": "at_most_once"})
+        first = threading.Thread(target=lambda: told.append(agent.invoke(ask(), on("t"))))
+        first.start()
+        assert begun.wait(60)
+        for one in (agent, agent_of(beside(saver), lines, [pay], {"pay": "at_most_once"})):
+            with pytest.raises(ThreadIsHeld, match="effect_executing") as held:
+                one.invoke(ask("and?"), on("t"))
+            assert held.value.position is None, "nothing is recorded"
+        go_on.set()
+        first.join()
+        assert told[0]["messages"][-1].content == "done"
+        assert saver.ledger.contract("t#1").status == "open"
+    assert bank.paid == [(17, "10.00"), (18, "1")]

@@ -13,6 +13,7 @@ from ledger.adapters.langgraph.configs import Place, state_name
 from ledger.adapters.langgraph.heads import (
     Head,
     Write,
+    check_version,
     is_head,
     pending,
     read_head,
@@ -194,6 +195,7 @@ class Checkpoints:
         latest: bool = False,
     ) -> CheckpointTuple:
         head = read_head(self.codec, unpacked.head)
+        check_version(head)
         place = head.place
         assert place.id is not None
         return CheckpointTuple(

@@ -7,7 +7,7 @@ the byte 0xC1, which MessagePack never uses, where it is of a registered type it
     1  [name, data]      a value of a registered type
     2  [element, …]      a tuple
     3  [[key, value], …] a dictionary with keys that are not all text
-    4  text              an integer of more than 64 bits
+    4  text              an integer of more than 64 bits, as -0x…
     5  UTF-8             a text that is not Unicode (it has half of a pair of surrogates)
     6  [bytes, …]        a set: its elements, each written by itself, in the order of their bytes
     7  [bytes, …]        a frozenset
@@ -195,7 +195,7 @@ class GraphCodec:
         if cls is str:
             return value if _is_unicode(value) else _Ext(TEXT, value.encode("utf-8", "surrogatepass"))
         if cls is int:
-            return value if -(2**63) <= value < 2**64 else _Ext(BIG, str(value).encode())
+            return value if -(2**63) <= value < 2**64 else _Ext(BIG, hex(value).encode())
         if value is None or cls in (bool, float, bytes, bytearray):
             return value
         if cls is TextAccessor:
@@ -239,7 +239,7 @@ class GraphCodec:
 
     def _extension(self, code: int, content: bytes) -> Any:
         if code == BIG:
-            return int(content)
+            return int(content, 16)
         if code == TEXT:
             return content.decode("utf-8", "surrogatepass")
         data = self._unpack(content)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from ledger.adapters.langgraph.checkpoints import COUNTERS, Checkpoints
 from ledger.adapters.langgraph.history import threads_of
 from ledger.adapters.threads import Located
-from ledger.errors import Refused
+from ledger.errors import IntegrityError, Refused, UndecodableRecord
 
 
 class StillNeeded(Refused):
@@ -20,14 +21,31 @@ class StillNeeded(Refused):
     code = "still_needed"
 
 
-def made_by(checkpoints: Checkpoints, run_ids: Collection[str]) -> dict[str, list[tuple[str, str]]]:
-    """Find the checkpoints that runs of graphs made: by thread, each as line and name.
+class Made(NamedTuple):
+    """Checkpoints that runs of graphs made."""
+
+    names: dict[str, list[tuple[str, str]]]
+    """By thread, each as line and name."""
+    unread: list[str]
+    """Threads of which it cannot be told, since one of their checkpoints cannot be read."""
+
+
+def made_by(checkpoints: Checkpoints, run_ids: Collection[str]) -> Made:
+    """Find the checkpoints that runs of graphs made, in all threads.
 
     Raises:
         StillNeeded: others are read with them.
     """
-    found = ((thread, _made_in(checkpoints, thread, run_ids)) for thread in threads_of(checkpoints))
-    return {thread: names for thread, names in found if names}
+    made = Made({}, [])
+    for thread in threads_of(checkpoints):
+        try:
+            names = _made_in(checkpoints, thread, run_ids)
+        except (IntegrityError, UndecodableRecord):
+            made.unread.append(thread)
+        else:
+            if names:
+                made.names[thread] = names
+    return made
 
 
 def needed(

@@ -75,17 +75,24 @@ def read_head(codec: GraphCodec, content: bytes) -> Head:
     """
     data = _read(codec, content, "checkpoint")
     try:
-        checkpoint = data["checkpoint"]
-        version = checkpoint.get("v", 1)
-        if type(version) is not int or version > LATEST_VERSION:
-            raise UndecodableRecord(
-                f"checkpoint {data['id']!r} has the format {version!r:.20}, the installed LangGraph knows "
-                f"those up to {LATEST_VERSION}: install the one that wrote it, or a later one"
-            )
         place = Place(data["thread"], data["ns"], data["id"])
-        return Head(place, data["parent"], checkpoint, data["metadata"])
-    except (AttributeError, KeyError, TypeError) as error:
+        return Head(place, data["parent"], dict(data["checkpoint"]), dict(data["metadata"]))
+    except (KeyError, TypeError, ValueError) as error:
         raise UndecodableRecord(f"the head of a checkpoint is none: {error!r:.200}") from error
+
+
+def check_version(head: Head) -> None:
+    """Refuse a checkpoint that the installed LangGraph cannot go on from.
+
+    Raises:
+        UndecodableRecord: its format is later than that.
+    """
+    version = head.checkpoint.get("v", 1)
+    if type(version) is not int or version > LATEST_VERSION:
+        raise UndecodableRecord(
+            f"checkpoint {head.place.id!r} has the format {version!r:.20}, the installed LangGraph knows "
+            f"those up to {LATEST_VERSION}: install the one that wrote it, or a later one"
+        )
 
 
 def write_part(codec: GraphCodec, writes: Sequence[tuple[str, Any]], task: str, task_path: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,8 +13,9 @@ from ledger.adapters.langgraph.checkpoints import Checkpoints
 from ledger.adapters.langgraph.configs import Place, configurable, place_of, state_name
 from ledger.adapters.langgraph.heads import Head
 from ledger.adapters.threads import Entry, Located
-from ledger.adapters.threads.naming import line_name
+from ledger.adapters.threads.naming import line_name, thread_name
 from ledger.application.query import RunQuery
+from ledger.errors import IntegrityError, UndecodableRecord
 
 RUNS = 200
 """Runs a page."""
@@ -40,7 +42,7 @@ def listed(checkpoints: Checkpoints, asked: Asked) -> Iterator[CheckpointTuple]:
 
 
 def threads_of(checkpoints: Checkpoints) -> Iterator[str]:
-    """Yield the threads that have checkpoints, of the whole tenant."""
+    """Yield the threads that may have checkpoints, of the whole tenant."""
     ledger = checkpoints.threads.ledger
     after, last = None, None
     while True:
@@ -48,7 +50,9 @@ def threads_of(checkpoints: Checkpoints) -> Iterator[str]:
         for summary in page.runs:
             name, mark, generation = summary.run.rpartition("#")
             if mark and generation.isdecimal() and name != last:
-                thread = _thread_of(checkpoints, summary.run)
+                thread = summary.thread
+                if thread is None or thread_name(thread) != name:
+                    thread = _thread_of(checkpoints, summary.run)
                 if thread is not None:
                     last = name
                     yield thread
@@ -153,10 +157,11 @@ def _id(head: Head | None) -> str:
 
 
 def _thread_of(checkpoints: Checkpoints, run: str) -> str | None:
-    """Read which thread a run is of, since its name may have been cut; None: it has no checkpoints."""
+    """Read which thread a run is of where its name was cut; None: it has no checkpoints that can be read."""
     handle = checkpoints.threads.ledger.run(run)
     for state in handle.states.all():
-        head = checkpoints.head(Located(Entry(run, 1, handle), state, 0, None))
-        if head is not None:
-            return head.place.thread
+        with suppress(IntegrityError, UndecodableRecord):
+            head = checkpoints.head(Located(Entry(run, 1, handle), state, 0, None))
+            if head is not None:
+                return head.place.thread
     return None

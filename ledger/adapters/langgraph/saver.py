@@ -42,6 +42,7 @@ from ledger.adapters.threads.copying import copy as copy_thread
 from ledger.adapters.threads.dropping import delete, drop, prune
 from ledger.application.states import SavedState
 from ledger.canonical import invalid
+from ledger.errors import UndecodableRecord
 
 
 class LedgerSaver(AwaitedSaver):
@@ -149,6 +150,8 @@ class LedgerSaver(AwaitedSaver):
         build: Callable[[Any], Any] | None = None,
     ) -> None:
         """Let values of a class stand in the state, and those of the classes that its fields are of.
+
+        Register before graphs are compiled: a strict one takes a table of its own along.
 
         Args:
             cls: a pydantic model, a dataclass, a named tuple or an enum, or a typed dictionary of such; with
@@ -300,10 +303,20 @@ class LedgerSaver(AwaitedSaver):
         Raises:
             StillNeeded: others are read with them; nothing was deleted.
             NotForAgents: an agent deletes: name a `custodian`.
+            UndecodableRecord: of some threads it cannot be told, since a checkpoint of theirs cannot be read;
+                in all others they were deleted.
         """
-        if run_ids:
-            for thread, names in made_by(self._checkpoints, frozenset(run_ids)).items():
-                drop(self.threads, thread, names, by=self._custodian.id, actor=self._custodian)
+        if not run_ids:
+            return
+        made = made_by(self._checkpoints, frozenset(run_ids))
+        for thread, names in made.names.items():
+            drop(self.threads, thread, names, by=self._custodian.id, actor=self._custodian)
+        if made.unread:
+            raise UndecodableRecord(
+                f"in {len(made.unread)} threads, the first is {made.unread[0]!r:.100}, a checkpoint cannot "
+                "be read, so that nothing was deleted in them",
+                threads=made.unread,
+            )
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete the older checkpoints of threads.

@@ -16,11 +16,11 @@ from langgraph.errors import UnknownInterruptError
 from langgraph.pregel._checkpoint import LATEST_VERSION
 from langgraph.types import Command, interrupt
 
-from ledger import Ledger, open_ledger
+from ledger import Actor, Ledger, open_ledger
 from ledger.adapters.langgraph import LedgerSaver
 from ledger.adapters.langgraph.configs import SEEN
 from ledger.adapters.langgraph.heads import MAGIC, VERSION
-from ledger.errors import InvalidInput, UndecodableRecord
+from ledger.errors import InvalidInput, NotForAgents, UndecodableRecord
 from tests.adapters.langgraph.places import State, config_of, graph_of, latest, new_thread, one, put
 
 ERROR, INTERRUPT, RESUME = "__error__", "__interrupt__", "__resume__"
@@ -321,6 +321,55 @@ def test_an_answer_to_an_interrupt_that_nobody_waits_for_is_an_error(saver: Ledg
 
 
 # --- the rest ---------------------------------------------------------------------------------------
+
+
+def test_a_thread_that_cannot_be_read_keeps_no_other_from_being_cleaned() -> None:
+    with LedgerSaver.from_url(":memory:", gate="off") as saver:
+        for name in ("a", "damaged", "z"):
+            config = config_of(name)
+            config["metadata"] = {"run_id": "r"}
+            put(saver, config, 1)
+        saver._checkpoints.states.save("damaged", "newer", {}, MAGIC + bytes((VERSION + 1,)) + b"\x80")
+        with pytest.raises(UndecodableRecord) as refused:
+            saver.delete_for_runs(["r"])
+        assert refused.value.data == {"threads": ["damaged"]}
+        assert [saver.get_tuple(config_of(name)) for name in ("a", "z")] == [None, None]
+
+
+def test_an_agent_saves_and_a_custodian_deletes(memory_saver: LedgerSaver, thread: str) -> None:
+    agent = Actor("agent:writer")
+    saver = LedgerSaver(memory_saver.ledger, actor=agent, gate="off")
+    config = put(saver, config_of(thread), 1)
+    config["metadata"] = {"run_id": thread}
+    put(saver, config, 2)
+    with pytest.raises(NotForAgents):
+        saver.delete_for_runs([thread])
+    with pytest.raises(NotForAgents):
+        saver.prune([thread])
+    with pytest.raises(NotForAgents):
+        saver.delete_thread(thread)
+    assert len(list(saver.list(config_of(thread)))) == 2
+    LedgerSaver(memory_saver.ledger, actor=agent, custodian=Actor("service:keeper")).delete_thread(thread)
+    assert list(saver.list(config_of(thread))) == []
+
+
+@pytest.mark.parametrize("strategy", ["keep_all", "", None])
+def test_a_strategy_of_pruning_that_is_not_known_is_refused(
+    memory_saver: LedgerSaver, thread: str, strategy: Any
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        memory_saver.prune([thread], strategy=strategy)
+    assert refused.value.path == "strategy"
+
+
+def test_a_thread_is_copied_to_none_that_has_checkpoints(memory_saver: LedgerSaver, thread: str) -> None:
+    other = new_thread()
+    put(memory_saver, config_of(thread), 1)
+    put(memory_saver, config_of(other), 2)
+    for target in (other, thread):
+        with pytest.raises(InvalidInput):
+            memory_saver.copy_thread(thread, target)
+    assert latest(memory_saver, other).checkpoint["channel_values"] == {"x": 2}
 
 
 def test_versions_go_on_from_what_another_saver_began() -> None:

@@ -41,6 +41,8 @@ class Scene:
         """What nodes did; they note it by themselves."""
         self.transcript: list[tuple[str, object]] = []
         self.normal = Normal()
+        self.graph: Any = None
+        """The one that was called last."""
         self._loop = loop
 
     # --- steps ----------------------------------------------------------------------------------
@@ -160,13 +162,25 @@ class Scene:
         )
 
     def look(self, graph: Any) -> None:
-        """Note what nodes did, and all that the thread shows."""
+        """Note what nodes did, and what the thread shows.
+
+        What graphs show of older checkpoints is made of nothing but what the saver gives of them.
+        """
         self.note("done", sorted(self.done))
-        self.note("state", self.normal.snapshot(self.state(graph)))
-        self.note("history", list(map(self.normal.snapshot, self.history(graph))))
-        with_all = self.state(graph, subgraphs=True)
-        self.note("state with subgraphs", self.normal.snapshot(with_all))
+        self.note("state", self.normal.snapshot(self.state(graph, subgraphs=True)))
         self.note("kept", self._lines())
+        self.graph = graph
+
+    def look_back(self) -> None:
+        """Note all that the thread shows, and check that each checkpoint is found by its name."""
+        if self.graph is not None:
+            self.note("state", self.normal.snapshot(self.state(self.graph)))
+            self.note("history", list(map(self.normal.snapshot, self.history(self.graph))))
+        kept = self.kept()
+        for ns in {_line(one) for one in kept}:
+            listed = [self.normal.kept(one) for one in self.kept(self._at(ns))]
+            assert listed == [self.normal.kept(one) for one in kept if _line(one) == ns]
+            assert listed == [self.normal.kept(self._named(one)) for one in kept if _line(one) == ns]
 
     def _lines(self) -> dict[str, list[object]]:
         """Return the checkpoints of each line, and check that the newest of each is what is found there."""
@@ -188,14 +202,6 @@ class Scene:
         """Return the state of the graph in the first task that is to run; None where there is none."""
         found = self.state(graph, subgraphs=True).tasks[0].state
         return found if isinstance(found, StateSnapshot) else None
-
-    def check_each(self) -> None:
-        """Check that each checkpoint is found by its name, and in the list of its line."""
-        kept = self.kept()
-        for ns in {_line(one) for one in kept}:
-            listed = [self.normal.kept(one) for one in self.kept(self._at(ns))]
-            assert listed == [self.normal.kept(one) for one in kept if _line(one) == ns]
-            assert listed == [self.normal.kept(self._named(one)) for one in kept if _line(one) == ns]
 
     def _named(self, one: CheckpointTuple) -> CheckpointTuple:
         found = self.found(one.config)

@@ -64,7 +64,7 @@ def loop() -> Iterator[asyncio.Runner]:
 def play(name: str, way: Way, saver: Any, loop: asyncio.Runner) -> Scene:
     scene = Scene(saver, f"{name} {way}", way, loop)
     SCENARIOS[name].play(scene)
-    scene.check_each()
+    scene.look_back()
     return scene
 
 

@@ -215,7 +215,7 @@ class Savers(RuleBasedStateMachine):
             for scene in self.scenes[thread]:
                 if scene.kept():
                     scene.look(planned(scene))
-                    scene.check_each()
+                    scene.look_back()
             assert not differences(*self.scenes[thread])
             for scene in self.scenes[thread]:
                 scene.transcript.clear()

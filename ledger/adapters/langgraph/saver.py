@@ -54,6 +54,9 @@ class LedgerSaver(AwaitedSaver):
 
     A thread is a run, `thread#1`; its checkpoints are saved states of it. Threads and processes may share a
     ledger. The awaited methods do the same in worker threads.
+
+    Name threads by texts. Of a number LangGraph shows a saver a copy of its configuration only: an answer to
+    an interrupt that nobody waits for is passed over then, where it is an error else.
     """
 
     def __init__(

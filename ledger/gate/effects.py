@@ -8,6 +8,7 @@ from ledger.events import Reason
 from ledger.gate.question import Question
 from ledger.gate.reasons import reason
 from ledger.run.contract import Contract, Effect
+from ledger.run.decision import is_agent
 from ledger.run.known import after
 
 
@@ -43,10 +44,13 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
     """Yield that nobody stopped the run, and its program gave a sign of life lately, somewhere else.
 
     So does one inside of an act, for as long as its lease lasts: who asks must not hold it for being at work.
-    Who worked on it in the same session may go on: it is that program, started again.
+    Who worked on it in the same session may go on: it is that program, started again. An agent that is not
+    its program may suspend it, but no agent goes on with it for that before it has fallen silent.
     """
     alive, actor = contract.alive, question.actor
-    if contract.stopped is not None or question.take_over or _is_untouched(contract):
+    stopped = contract.stopped
+    rival = None if stopped is None or not is_agent(actor) else stopped.rival
+    if (stopped is not None and rival is None) or question.take_over or _is_untouched(contract):
         return
     if (alive.by, alive.session) == (actor.id, actor.session):
         return
@@ -54,6 +58,8 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
     if leased or question.now < after(alive.at, question.live_seconds):
         session = "" if alive.session is None else f" in session {alive.session}"
         what = f"{alive.by}{session} is at work on it"
+        if rival is not None:
+            what += f": {rival}, which suspended it, is not its program"
         yield reason("still_running", what, position=alive.position, since=alive.at, who=alive.by)
 
 

@@ -21,7 +21,7 @@ from ledger.run.effects import inherited
 from ledger.run.execution import merged
 from ledger.run.fold import Changes, brief
 from ledger.run.limits import CAUSES
-from ledger.run.meanwhile import alive
+from ledger.run.meanwhile import alive, rival
 from ledger.run.standing import Allowance, Closing, Hold, Stopped, Suspension
 from ledger.run.terms import changed_at
 from ledger.values import Ending
@@ -68,7 +68,11 @@ def suspended(contract: Contract, event: RunSuspended, record: Record) -> Change
 
 
 def _stopped(contract: Contract, record: Record) -> Stopped:
-    return contract.stopped or Stopped(at=record.at, position=record.position)
+    """Keep where it was first stopped, and whether only an agent that is not its program did so yet."""
+    stopped, other = contract.stopped, rival(contract, record.actor)
+    if stopped is None:
+        return Stopped(at=record.at, position=record.position, rival=other)
+    return stopped if stopped.rival is None or other is not None else stopped.with_fields({"rival": None})
 
 
 def resumed(contract: Contract, event: RunResumed, record: Record) -> Changes:
@@ -177,9 +181,17 @@ def _opened_so(contract: Contract, event: RunOpened) -> bool:
 
 
 def suspend(contract: Contract, command: SuspendRun, given: Given) -> Decision:
-    """Who stops a stopped run for another reason is heard as well; the same words again are a repeat."""
-    old = contract.suspended
-    if old is not None and (old.cause, old.by, old.reason) == ("asked", command.by, command.reason):
+    """Who stops a stopped run for another reason is heard as well; the same words again are a repeat.
+
+    They are none after an agent that is not the run's program, whose word does not count for as much.
+    """
+    old, stopped = contract.suspended, contract.stopped
+    counts_more = stopped is not None and stopped.rival is not None and rival(contract, given.actor) is None
+    if (
+        old is not None
+        and not counts_more
+        and (old.cause, old.by, old.reason) == ("asked", command.by, command.reason)
+    ):
         return stands_at(old.position)
     return admitted(stated(RunSuspended, command, cause="asked"))
 

@@ -9,7 +9,7 @@ from ledger import events as e
 from ledger.record import Record
 from ledger.run.approvals import answered
 from ledger.run.contract import WINDOW, Contract
-from ledger.run.decision import acting
+from ledger.run.decision import acting, is_agent
 from ledger.run.fold import Changes
 from ledger.run.markdown import shortened
 from ledger.run.standing import Alive, Meanwhile
@@ -112,7 +112,7 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
     if record.actor.kind == "human":
         return False
     last = contract.__dict__["alive"]
-    return _is_by(last, record) or (_is_left_to_others(contract, last) and not hands_over(record.actor))
+    return _is_by(last, record.actor) or (_is_left_to_others(contract, last) and not hands_over(record.actor))
 
 
 def _is_left_to_others(contract: Contract, last: Alive | Record) -> bool:
@@ -120,6 +120,14 @@ def _is_left_to_others(contract: Contract, last: Alive | Record) -> bool:
     by = last.actor.id if isinstance(last, Record) else last.by
     session = last.actor.session if isinstance(last, Record) else last.session
     return contract.resumed_position > last.position or hands_over(Actor(by, session=session))
+
+
+def rival(contract: Contract, actor: Actor) -> str | None:
+    """Name an agent that is not the program at work on the run; None: it is, or nobody is, or it is none."""
+    last = contract.__dict__["alive"]
+    if not is_agent(actor) or _is_by(last, actor) or _is_left_to_others(contract, last):
+        return None
+    return actor.id
 
 
 def hands_over(actor: Actor) -> bool:
@@ -135,11 +143,11 @@ def with_alive(contract: Contract) -> Contract:
     return contract
 
 
-def _is_by(program: Alive | Record, record: Record) -> bool:
-    """Tell whether the program itself wrote it, which then knows it."""
+def _is_by(program: Alive | Record, actor: Actor) -> bool:
+    """Tell whether who wrote is the program itself, which then knows it."""
     if isinstance(program, Record):
-        return (record.actor.id, record.actor.session) == (program.actor.id, program.actor.session)
-    return (record.actor.id, record.actor.session) == (program.by, program.session)
+        return (actor.id, actor.session) == (program.actor.id, program.actor.session)
+    return (actor.id, actor.session) == (program.by, program.session)
 
 
 def alive(record: Record) -> Alive:

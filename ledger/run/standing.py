@@ -92,6 +92,8 @@ class Stopped(Value):
 
     at: Instant
     position: Position
+    rival: Principal | None = None
+    """The agent that stopped it and is not its program; None: its program did, or who is no agent."""
 
 
 class Revoked(Value):

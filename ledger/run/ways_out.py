@@ -167,6 +167,6 @@ def _approving(contract: Contract, now: datetime) -> Iterator[WayOut]:
 def _resuming(contract: Contract) -> str:
     if contract.held is not None:
         return "asks again, and says of each reason what clears it"
-    if contract.suspended is not None:
+    if contract.stopped is not None and contract.stopped.rival is None:
         return "asks whether it may go on"
     return "asks whether it may go on; while its program is alive, only who takes it over may"

@@ -16,6 +16,7 @@ from ledger.values import Actor, ErrorSaid, Runtime, Step
 from tests.gate.asking import ANOTHER, HOUR, MOVED, PROGRAM, kinds, stopped
 from tests.run import examples as x
 
+OTHERS = (Actor("human:kim"), Actor("service:desk"))
 FREE = x.granted("free", on_resume="continue", scopes=("free",))
 
 # --- effects ---------------------------------------------------------------------------------------
@@ -83,6 +84,33 @@ def test_however_long_a_run_counts_as_live_it_does_so_without_end() -> None:
     run = given(x.opened(), actor=PROGRAM).later(days=365_000).by(ANOTHER)
     assert kinds(run.asked(live_seconds=2**53 - 1, idle_seconds=None)) == ["still_running"]
     assert kinds(run.asked(live_seconds=0, idle_seconds=2**53 - 1)) == []
+
+
+def test_an_agent_that_suspends_what_another_one_is_at_work_on_does_not_take_it_over_by_that() -> None:
+    run = given(x.opened(), MOVED, actor=PROGRAM).later(seconds=1)
+    suspending = c.SuspendRun(reason="wait")
+    rival = run.by(ANOTHER).when(suspending).after
+    (reason,) = rival.judged().reasons
+    assert (reason.kind, reason.who) == ("still_running", PROGRAM.id)
+    assert ANOTHER.id in reason.what
+    assert kinds(rival.by(Actor(PROGRAM.id, session="s-9"))) == ["still_running"]
+    for who in (PROGRAM, *OTHERS):
+        assert kinds(rival.by(who)) == [], "its program, and who is no agent, lets it go on"
+    assert kinds(rival.later(hours=1)) == [], "its program was not heard of for long"
+    assert not rival.judged(take_over=True).reasons
+    again = rival.by(ANOTHER).when(suspending)
+    assert not again.decision.events
+    for who in (PROGRAM, *OTHERS):
+        said = rival.by(who).when(suspending)
+        assert len(said.decision.events) == 1, "the same words count for more"
+        assert kinds(said.after.by(ANOTHER)) == []
+        assert kinds(said.after.by(ANOTHER).when(c.SuspendRun(reason="more")).after) == []
+        assert kinds(run.by(who).when(suspending).after.by(ANOTHER)) == []
+
+
+def test_an_agent_may_suspend_what_no_program_has_begun_to_work_on() -> None:
+    run = given(x.opened(), actor=OTHERS[0]).later(seconds=1).by(ANOTHER)
+    assert kinds(run.when(c.SuspendRun(reason="wait")).after) == []
 
 
 # --- authority -------------------------------------------------------------------------------------

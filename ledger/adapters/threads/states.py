@@ -125,6 +125,7 @@ class ThreadStates:
                     with entry.mutex:
                         packed.note(memo, named, bytes.fromhex(digest))
                         _used(memo, [(named, name) for name in packed.lists])
+                self.threads.memory.used(entry)
                 if self._nearby is not None:
                     self._nearby.stored(entry, named, id, packed.content)
                 return entry, stated.position
@@ -264,6 +265,7 @@ class ThreadStates:
         )
         if learnt is not None:
             _learn(entry, learnt)
+            self.threads.memory.used(entry)
         return unpacked
 
     def parts(self, found: Located) -> list[SavedPart]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from ledger import Actor, Ledger, Run, Runtime
 from ledger.adapters.packs import Memo
+from ledger.adapters.threads.memory import Memory
 from ledger.adapters.threads.naming import run_name, thread_name
 from ledger.errors import RunExists, RunNotFound
 from ledger.run.contract import Contract
@@ -47,6 +48,7 @@ class Threads:
     ) -> None:
         self.ledger = ledger
         self.actor = actor
+        self.memory = Memory()
         self._labels = labels
         self._runtime = runtime
         self._goal = goal or (lambda thread: f"Whatever is asked in the conversation {thread!r:.200}")
@@ -144,6 +146,7 @@ class Threads:
         """Let go of what is known of a thread."""
         with self._mutex:
             self._entries.pop(thread, None)
+        self.memory.forget(thread)
 
     # --- finding ----------------------------------------------------------------------------------
 
@@ -163,7 +166,7 @@ class Threads:
             self._entries[entry.thread] = entry
             self._entries.move_to_end(entry.thread)
             while len(self._entries) > KEPT:
-                self._entries.popitem(last=False)
+                self.memory.forget(self._entries.popitem(last=False)[0])
             return entry
 
     def _newest(self, thread: str) -> Entry | None:

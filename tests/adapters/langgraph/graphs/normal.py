@@ -37,6 +37,11 @@ class Normal:
         self._names: dict[str, str] = {}
         self._written = False
 
+    def __copy__(self) -> Normal:
+        other = Normal()
+        other._names.update(self._names)
+        return other
+
     def text(self, text: str) -> str:
         return TIME.sub("<time>", DRAWN.sub(self._number, text))
 

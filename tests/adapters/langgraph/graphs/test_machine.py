@@ -182,6 +182,8 @@ class Savers(RuleBasedStateMachine):
         copied = self._thread()
         for saver in self.savers:
             saver.copy_thread(thread, copied)
+        for one, other in zip(self.scenes[thread], self.scenes[copied], strict=True):
+            other.normal = copy.copy(one.normal)  # no order tells the lines of a pruned thread apart
         self.touched |= {thread, copied}
         return copied
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
@@ -22,8 +22,16 @@ Declaration = Tool | Recovery | str | Mapping[str, Any] | None
 act, since it changes nothing but the graph's own state."""
 Declarations = Mapping[str, Declaration] | Iterable[Tool]
 
-calling: ContextVar[Callable[[dict[str, Any]], Any]] = ContextVar("ledger_graph_calling")
-"""Calls the tool of the graph with arguments, as the call that is being made wants it."""
+
+class Calling(NamedTuple):
+    """A call that a graph is making."""
+
+    tool: str
+    body: Callable[[dict[str, Any]], Any]
+    """Calls the tool of the graph with arguments, as the call wants it."""
+
+
+calling: ContextVar[Calling] = ContextVar("ledger_graph_calling")
 
 
 class Through:
@@ -39,8 +47,8 @@ class Through:
 
     def __call__(self, **args: Any) -> Any:
         call = calling.get(None)
-        if call is not None:
-            return call(args)
+        if call is not None and call.tool == self.name:
+            return call.body(args)
         if self.alone is None or self.alone.function is None:
             raise LookupError(f"{self.name!r} is called by a graph, and none is running here")
         found = self.alone.signature

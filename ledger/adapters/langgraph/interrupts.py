@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+import anyio
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Interrupt, interrupt
@@ -40,10 +41,12 @@ class Answer(NamedTuple):
 
 
 class Turn:
-    """Lets the calls of one task listen one after another, for `with`."""
+    """What the calls of a task share: they listen one after another, for `with`, and wait for one another."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
+        self._at_work = 0
+        self._ended: anyio.Event | None = None
 
     def __enter__(self) -> None:
         self._mutex.acquire()
@@ -51,18 +54,36 @@ class Turn:
     def __exit__(self, *raised: object) -> None:
         self._mutex.release()
 
+    def begin(self) -> None:
+        """Say that a call has begun, in an event loop."""
+        if self._at_work == 0:
+            self._ended = None
+        self._at_work += 1
 
-_turns: WeakValueDictionary[str, Turn] = WeakValueDictionary()
+    def end(self) -> None:
+        """Say that it has ended."""
+        self._at_work -= 1
+        if self._at_work == 0 and self._ended is not None:
+            self._ended.set()
+
+    async def others(self) -> None:
+        """Wait until the others have ended: what one of them raises would leave them behind, at work."""
+        if self._at_work:
+            self._ended = self._ended or anyio.Event()
+            await self._ended.wait()
+
+
+_turns: WeakValueDictionary[int, Turn] = WeakValueDictionary()
 _turns_mutex = threading.Lock()
 
 
 def turn(config: RunnableConfig) -> Turn:
-    """Return what the calls of this task take in turn while they listen."""
-    task = str(configurable(config).get(TASK))
+    """Return what the calls of this task share, as long as it runs."""
+    running = id(configurable(config).get(SCRATCHPAD))
     with _turns_mutex:
-        found = _turns.get(task)
+        found = _turns.get(running)
         if found is None:
-            found = _turns[task] = Turn()
+            found = _turns[running] = Turn()
         return found
 
 

@@ -17,7 +17,7 @@ from ledger.adapters.langgraph.configs import configurable, is_root_loop
 from ledger.adapters.langgraph.running import ENTERED, Entered
 from ledger.adapters.threads import Entry, Threads, run_name
 from ledger.canonical import invalid
-from ledger.errors import RunIsClosed, RunIsHeld
+from ledger.errors import RunIsClosed, RunIsHeld, RunNotFound
 from ledger.gate import IDLE_SECONDS, LIVE_SECONDS
 from ledger.run.contract import Contract
 
@@ -124,13 +124,14 @@ class Gatekeeper:
             actor: who writes; no agent.
 
         Raises:
-            NotFound: the thread was never begun.
+            RunNotFound: the thread was never begun.
             RunIsClosed: its run has ended.
             NotForAgents: an agent asks.
         """
         entry = self._threads.current(thread)
         if entry is None:
-            return self._ledger.run(run_name(thread, 1))
+            run = run_name(thread, 1)
+            raise RunNotFound(f"thread {thread!r} was never begun: there is no run {run!r}", run=run)
         self._ledger.restart(
             entry.run.id,
             as_=run_name(thread, entry.generation + 1),

@@ -11,6 +11,7 @@ that it was done.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -25,14 +26,14 @@ from langgraph.prebuilt.tool_node import ToolCallRequest, ToolNode
 
 from ledger import Actor, AsyncRun, Recovery, Run, Tool
 from ledger.adapters.langgraph import interrupts
-from ledger.adapters.langgraph.declared import Declarations, GraphTools, arguments, calling
+from ledger.adapters.langgraph.declared import Calling, Declarations, GraphTools, arguments, calling
 from ledger.adapters.langgraph.earlier import Done, done_before
 from ledger.adapters.langgraph.refusals import TOLD, told
 from ledger.adapters.langgraph.results import Codec, Outcome, message, recorded, returned
 from ledger.adapters.langgraph.running import Saver, aledger_run, configurable, entry_of, ledger_run, saver_of
 from ledger.adapters.langgraph.steps import Requested, requested
 from ledger.canonical import invalid
-from ledger.errors import ApprovalRequired, EffectError, LedgerError, PossibleRepeat
+from ledger.errors import ApprovalNotFound, ApprovalRequired, EffectError, LedgerError, PossibleRepeat
 from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
 
@@ -192,7 +193,7 @@ class LedgerToolCalls:
                 return recorded(handler(_with(request, args)), call.tool.name, call.codec)
 
         run = ledger_run(call.config)
-        token = calling.set(body)
+        token = calling.set(Calling(call.tool.name, body))
         try:
             return _driven(self._steps(call), partial(self._do, run, call))
         finally:
@@ -212,12 +213,20 @@ class LedgerToolCalls:
             with _watching(call):
                 return recorded(await handler(_with(request, args)), call.tool.name, call.codec)
 
-        run = await aledger_run(call.config)
-        token = calling.set(body)
+        turn = interrupts.turn(call.config)
+        turn.begin()
+        token = calling.set(Calling(call.tool.name, body))
+        raised: Exception | None = None
         try:
+            run = await aledger_run(call.config)
             return await _awaited(self._steps(call), partial(self._ado, run, call))
+        except Exception as error:  # noqa: BLE001  it is raised once the others have ended
+            raised = error
         finally:
             calling.reset(token)
+            turn.end()
+        await turn.others()
+        raise raised
 
     def _do(self, run: Run, call: Call, step: Step) -> Any:
         saver = self._saver
@@ -317,7 +326,8 @@ class LedgerToolCalls:
             return False
         contract: Contract = yield See()
         if interrupts.is_open(contract, answer.approval):
-            yield Answered(answer)
+            with suppress(ApprovalNotFound):  # another call of the task has heard it too, and was done since
+                yield Answered(answer)
         return True
 
     def _refused(self, call: Call, error: LedgerError, first: EffectHistory | None = None) -> ToolMessage:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langchain_core.tools import StructuredTool
 from langgraph.errors import UnknownInterruptError
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
 from ledger import Actor, Rule, Source, open_ledger
 from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls
-from ledger.errors import InvalidInput, NotAuthenticated, RunIsHeld
+from ledger.errors import InvalidInput, NotAuthenticated, OutcomeUnknown, RunIsHeld
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
     KIM,
@@ -275,6 +277,45 @@ def test_where_people_have_to_be_authenticated_a_graph_passes_on_no_mere_name() 
         agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS, answers_as=kim)
         agent.invoke(Command(resume=YES), on("t"))
     assert bank.paid == [(17, "10.00")]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("other", ["asks", "fails"])
+async def test_a_call_that_stops_its_node_leaves_none_of_the_others_at_work(other: str) -> None:
+    bank = Bank()
+
+    async def slow(order: int) -> str:
+        """Act until the other call has stopped the node, and a while longer."""
+        while not stopped():  # noqa: ASYNC110  the ledger tells
+            await asyncio.sleep(0.001)
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        return "done"
+
+    def fail(order: int) -> str:
+        """Fail."""
+        raise ConnectionResetError("gone")
+
+    def stopped() -> bool:
+        contract = saver.ledger.contract("t#1")
+        return bool(contract.approvals) or any(one.status == "unknown" for one in contract.effects)
+
+    both = [call("slow", "1", order=1), PAY if other == "asks" else call("fail", "2", order=2)]
+    with saving() as saver:
+        acts = LedgerToolCalls(saver, ASKS | {"slow": "at_most_once", "fail": "at_most_once"})
+        builder: Any = StateGraph(MessagesState)
+        builder.add_node("model", lambda _: {"messages": [AIMessage("", tool_calls=both)]})
+        tools: list[Any] = [bank.pay, StructuredTool.from_function(coroutine=slow, name="slow"), fail]
+        builder.add_node("tools", acts.node(tools))
+        builder.add_edge(START, "model").add_edge("model", "tools")
+        graph = builder.compile(checkpointer=saver)
+        if other == "asks":
+            interrupts(await graph.ainvoke(ask(), on("t")))
+        else:
+            with pytest.raises(OutcomeUnknown):
+                await graph.ainvoke(ask(), on("t"))
+        assert all(one.status != "executing" for one in saver.ledger.contract("t#1").effects)
+        saver.faces.close()
 
 
 @pytest.mark.anyio

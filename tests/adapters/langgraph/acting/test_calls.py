@@ -15,7 +15,7 @@ from langgraph.types import Command, Send, interrupt
 
 from ledger import Rule, Source, Step, current_effect, open_ledger
 from ledger import tool as declared
-from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls, ThreadIsHeld
+from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls, ThreadIsHeld, ledger_run
 from ledger.errors import InvalidInput, OutcomeUnknown, PossibleRepeat
 from ledger.values import Operator, Predicate
 from tests.adapters.langgraph.acting.agents import (
@@ -621,6 +621,24 @@ def test_a_tool_that_interrupts_is_in_doubt_unless_it_says_that_it_asks_before_i
         (asked,) = looks.invoke(ask(), on("third"))["__interrupt__"]
         looks.invoke(Command(resume="yes"), on("third"))
     assert paid == [(17, "yes")] * 2
+
+
+def test_an_act_inside_of_a_tool_is_the_tool_that_it_names() -> None:
+    bank = Bank()
+
+    @declared(recovery="at_most_once")
+    def pay(order: int, amount: str) -> str:
+        return str(bank.pay(order, amount)["id"])
+
+    def settle(order: int) -> str:
+        """Settle an order."""
+        return str(ledger_run().perform("pay", {"order": order, "amount": "1"}, step="inside"))
+
+    with open_ledger(":memory:", tools=[pay]) as ledger:
+        saver = LedgerSaver(ledger, actor=AGENT)
+        agent = agent_of(saver, [[call("settle", order=17)], "done"], [settle], {"settle": "at_most_once"})
+        assert [one.content for one in answers(agent.invoke(ask(), on("t")))] == ["ch_1"]
+    assert bank.paid == [(17, "1")]
 
 
 def test_what_a_tool_is_told_by_the_ledger_is_sent_again_under_its_key_outside_of_the_graph() -> None:

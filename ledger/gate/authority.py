@@ -14,7 +14,7 @@ from ledger.run.contract import Contract, Grant
 from ledger.run.decision import acting
 from ledger.run.execution import merged
 from ledger.run.limits import CAUSES
-from ledger.run.markdown import shortened
+from ledger.run.markdown import quoted, shortened
 from ledger.run.standing import Revoked
 
 
@@ -32,7 +32,7 @@ def on_authority(contract: Contract, question: Question) -> Iterator[Reason]:
         if not any(covers(other, gone) or _said_at(other) > gone.position for other in valid) and not any(
             other.principal == gone.principal and other.position > gone.position for other in contract.grants
         ):
-            what = f"grant {gone.id!r} was revoked: {shortened(gone.reason)}"
+            what = f"grant {gone.id!r} was revoked: {quoted(shortened(gone.reason))}"
             yield reason("authority_revoked", what, position=gone.position, since=gone.at, who=gone.by)
     decides = acting(question.actor)
     if not contract.authority_needed or not decides.startswith("agent:"):

@@ -8,7 +8,17 @@ from ledger.commands import MakeAssumption, RefuteAssumption
 from ledger.events import AssumptionMade, AssumptionRefuted
 from ledger.record import Record
 from ledger.run.contract import Assumption, Contract, Refutation, by_id, states
-from ledger.run.decision import Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at, stated
+from ledger.run.decision import (
+    Decision,
+    Given,
+    Refusal,
+    admitted,
+    id_in_use,
+    not_open,
+    said_by,
+    stands_at,
+    stated,
+)
 from ledger.run.fold import Changes, placed, put, replaced
 
 _GROUNDS = frozenset({"rests_on"})
@@ -28,7 +38,13 @@ def refuted(contract: Contract, event: AssumptionRefuted, record: Record) -> Cha
     old = by_id(contract.assumptions, event.id)
     if old is None:
         return {}
-    refutation = Refutation(at=record.at, by=event.by, evidence=event.evidence, position=record.position)
+    refutation = Refutation(
+        at=record.at,
+        by=event.by,
+        evidence=event.evidence,
+        position=record.position,
+        said_by=said_by(record.actor, event.by),
+    )
     new = old.with_fields({"refuted" if old.refuted is None else "refuted_again": refutation})
     return {"assumptions": replaced(contract.assumptions, old, new)}
 

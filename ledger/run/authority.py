@@ -27,6 +27,7 @@ from ledger.run.decision import (
     admitted,
     id_in_use,
     not_open,
+    said_by,
     stands_at,
     stated,
 )
@@ -76,6 +77,7 @@ def revoked(contract: Contract, event: AuthorityRevoked, record: Record) -> Chan
         position=record.position,
         principal=None if old is None else old.principal,
         reason=event.reason,
+        said_by=said_by(record.actor, event.by),
         scopes=() if old is None else old.scopes,
     )
     return {

@@ -22,7 +22,8 @@ from ledger.run.brief import (
     ObservationNow,
 )
 from ledger.run.brief_effects import done, elsewhere, failed, unsettled
-from ledger.run.markdown import amounts, moment, name, names, note, section, words
+from ledger.run.contract import Goal
+from ledger.run.markdown import amounts, by, moment, name, names, note, quoted, section, words
 from ledger.run.outside import OpenEffect
 from ledger.run.rule_words import enforcement_words
 from ledger.run.waiting import Waiting
@@ -77,28 +78,24 @@ def _place(at: datetime, position: int) -> str:
     return f"{moment(at)}, position {position}"
 
 
-def _by(party: str | None) -> str:
-    return "" if party is None else f" by {name(party)}"
-
-
 def _because(reason: str | None) -> str:
-    return "" if reason is None else f", because: {words(reason)}"
+    return "" if reason is None else f", because: {quoted(reason)}"
 
 
 def _standing(brief: Brief) -> Iterator[str]:
     yield f"{brief.status}, incarnation {brief.incarnation} since {moment(brief.resumed_at)}"
     alive = brief.alive
     session = "" if alive.session is None else f", session {name(alive.session)}"
-    yield f"last sign of life{_by(alive.by)}{session}" + note(_place(alive.at, alive.position))
+    yield f"last sign of life{by(alive.by)}{session}" + note(_place(alive.at, alive.position))
     if brief.stopped is not None:
         yield f"stopped since {_place(brief.stopped.at, brief.stopped.position)}"
     if (waits := brief.suspended) is not None:
-        yield f"suspended ({waits.cause}){_by(waits.by)}: {words(waits.reason)}" + note(
+        yield f"suspended ({waits.cause}){by(waits.by, waits.said_by)}: {words(waits.reason)}" + note(
             _place(waits.at, waits.position)
         )
     if (ended := brief.closed) is not None:
         why = "" if ended.reason is None else f": {words(ended.reason)}"
-        yield f"closed as {ended.outcome}{_by(ended.by)}{why}" + note(_place(ended.at, ended.position))
+        yield f"closed as {ended.outcome}{by(ended.by)}{why}" + note(_place(ended.at, ended.position))
     for what, who in (("owner", brief.owner), ("thread", brief.thread), ("tenant", brief.tenant)):
         if who is not None and (what, who) != ("tenant", "default"):
             yield f"{what} {name(who)}"
@@ -136,23 +133,23 @@ def _reasons(brief: Brief) -> Iterator[str]:
 def _goal(brief: Brief) -> Iterator[str]:
     goal = brief.goal
     rests = f"; rests on {names(goal.rests_on)}" if goal.rests_on else ""
-    put = _put(goal.revision, goal.by, brief.goals[-1].opened_by)
+    put = _put(goal, brief.goals[-1].opened_by)
     told = f"{put}, {_place(goal.at, goal.position)}{rests}"
     yield words(goal.text) + note(told)
 
 
-def _put(revision: int, by: str | None, opener: str | None) -> str:
+def _put(goal: Goal, opener: str | None) -> str:
     """Say who put a goal: with the first one, who opened the run, and for whom."""
     if opener is None:
-        return f"revision {revision}{_by(by)}"
-    return f"as opened by {name(opener)}" + ("" if by is None else f" for {name(by)}")
+        return f"revision {goal.revision}{by(goal.by, goal.said_by)}"
+    return f"as opened by {name(opener)}" + ("" if goal.by is None else f" for {name(goal.by)}")
 
 
 def _goals(goals: Sequence[GoalThen]) -> Iterator[str]:
     if len(goals) < 2:
         return
     for goal in goals:
-        put = _put(goal.revision, goal.by, goal.opened_by)
+        put = _put(goal, goal.opened_by)
         told = f"run {name(goal.run)}, {put}, {_place(goal.at, goal.position)}"
         yield words(goal.text) + note(told + _because(goal.reason))
 
@@ -162,7 +159,7 @@ def _lineage(brief: Brief) -> Iterator[str]:
         for kin in brief.lineage:
             yield _kin(kin, brief.run)
     for one in brief.dropped:
-        yield f"not taken over: {name(one.ref)}" + note(words(one.reason))
+        yield f"not taken over: {name(one.ref)}" + note(quoted(one.reason))
 
 
 def _kin(kin: Kin, this: str) -> str:
@@ -178,7 +175,9 @@ def _kin(kin: Kin, this: str) -> str:
 
 def _meanwhile(brief: Brief) -> Iterator[str]:
     for one in brief.meanwhile:
-        yield f"{name(one.name)}{_by(one.by)}: {words(one.what)}" + note(_place(one.at, one.position))
+        yield f"{name(one.name)}{by(one.by, one.said_by)}: {words(one.what)}" + note(
+            _place(one.at, one.position)
+        )
 
 
 def _constraints(brief: Brief, *, claimed: bool) -> Iterator[str]:
@@ -197,7 +196,7 @@ def _constraint(item: ConstraintNow) -> str:
     if item.source is not None:
         revision = f" revision {name(item.source.revision)}" if item.source.revision else ""
         told += f", {'naming' if item.claimed else 'from'} {name(item.source.stream)}{revision}"
-    told += f", accepted by {name(item.accepted_by)}, {_place(item.accepted_at, item.position)}"
+    told += f", accepted{by(item.accepted_by, item.said_by)}, {_place(item.accepted_at, item.position)}"
     if item.change is not None:
         told += f", {item.change} from position {item.supersedes}"
     if item.valid_from is not None:
@@ -214,7 +213,7 @@ def _plan(brief: Brief) -> Iterator[str]:
     if plan is None:
         return
     told = f"{_place(plan.at, plan.position)}{_because(plan.reason)}"
-    yield f"revision {plan.revision}{_by(plan.by)}, of these steps" + note(told)
+    yield f"revision {plan.revision}{by(plan.by, plan.said_by)}, of these steps" + note(told)
     for number, step in enumerate(plan.steps, 1):
         tool = f" with tool {name(step.tool)}" if step.tool else ""
         what = f": {words(step.description)}" if step.description else ""
@@ -248,7 +247,7 @@ def _assumption(item: AssumptionNow) -> str:
     state, told = "", _place(item.at, item.position)
     if (wrong := item.refuted) is not None:
         state = "REFUTED: "
-        told += f", refuted{_by(wrong.by)} {_place(wrong.at, wrong.position)}"
+        told += f", refuted{by(wrong.by, wrong.said_by)} {_place(wrong.at, wrong.position)}"
     if item.resting:
         told += f"; on it rest {names(item.resting)}"
     if wrong is not None:
@@ -272,7 +271,7 @@ def _authority(brief: Brief) -> Iterator[str]:
     yield from map(_grant, brief.grants)
     for item in brief.revoked:
         told = f"{_place(item.at, item.position)}{_because(item.reason)}"
-        yield f"[{name(item.id)}] REVOKED by {name(item.by)}{note(told)}"
+        yield f"[{name(item.id)}] REVOKED{by(item.by, item.said_by)}{note(told)}"
     if brief.authority_needed and not any(grant.usable for grant in brief.grants):
         yield "none is left, and each act needs one"
 

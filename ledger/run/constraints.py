@@ -17,6 +17,7 @@ from ledger.run.decision import (
     id_in_use,
     is_agent,
     not_open,
+    said_by,
     stands_at,
     stated,
 )
@@ -31,7 +32,12 @@ _FOUND_OUT = frozenset({"change", "published", "source", "source_position", "sup
 
 def accepted(contract: Contract, event: ConstraintAccepted, record: Record) -> Changes:
     """The constraint is in force, in the place of the one it supersedes, and its source is followed."""
-    view = Constraint.unchecked({**event.__dict__, "accepted_at": record.at, "position": record.position})
+    more = {
+        "accepted_at": record.at,
+        "position": record.position,
+        "said_by": said_by(record.actor, event.accepted_by),
+    }
+    view = Constraint.unchecked({**event.__dict__, **more})
     constraints = put(contract.constraints, view)
     added = len(constraints) > len(contract.constraints)
     sources = followed_with(constraints, contract.sources, view, added=added)

@@ -50,6 +50,7 @@ from ledger.values import (
     Limits,
     Party,
     Position,
+    Principal,
     Recovery,
     Ref,
     RunId,
@@ -76,6 +77,8 @@ class Goal(Value):
     rests_on: tuple[Ref, ...] = ()
     revision: Position
     """1 as opened, one more with each revision."""
+    said_by: Principal | None = None
+    """The agent that wrote it in the name of `by`; None: nobody's word stands between."""
     text: Text
 
 
@@ -87,6 +90,8 @@ class Plan(Value):
     position: Position
     reason: Text | None = None
     revision: Position
+    said_by: Principal | None = None
+    """The agent that wrote it in the name of `by`; None: nobody's word stands between."""
     steps: tuple[Step, ...]
 
 
@@ -95,6 +100,8 @@ class Constraint(ConstraintAccepted):
 
     accepted_at: Instant
     position: Position
+    said_by: Principal | None = None
+    """The agent that wrote it in the name of `accepted_by`; None: nobody's word stands between."""
 
 
 class Refutation(Value):
@@ -104,6 +111,8 @@ class Refutation(Value):
     by: Party | None = None
     evidence: Text
     position: Position
+    said_by: Principal | None = None
+    """The agent that wrote it in the name of `by`; None: nobody's word stands between."""
 
 
 class Assumption(AssumptionMade):

@@ -203,6 +203,12 @@ def acting(actor: Actor) -> str:
     return next((one for one in chain if not one.startswith("service:")), actor.id)
 
 
+def said_by(actor: Actor, named: str | None) -> str | None:
+    """Name the agent that wrote something in the name of somebody else; None: it did not, or it was none."""
+    who = acting(actor)
+    return who if named is not None and named != who and who.startswith("agent:") else None
+
+
 def not_for_agents(command: Command, given: Given) -> Refusal | None:
     """Refuse an agent what is for people and services only: who writes, or who is said to have decided."""
     if not forbidden_to_agents(command):

@@ -16,6 +16,7 @@ from ledger.events import (
 )
 from ledger.record import Record
 from ledger.run.brief import GoalThen, Kin
+from ledger.run.decision import said_by
 
 
 class Descent(NamedTuple):
@@ -81,6 +82,7 @@ def _goal(
         "rests_on": rests_on,
         "revision": revision,
         "run": record.run,
+        "said_by": None if isinstance(record.event, RunOpened) else said_by(record.actor, by),
         "text": text,
     }
     return GoalThen.unchecked(fields)

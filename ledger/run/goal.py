@@ -7,7 +7,7 @@ from ledger.events import GoalRevised, PlanCommitted, PlanRevised
 from ledger.record import Record
 from ledger.run.assumptions import on_refuted
 from ledger.run.contract import Contract, Goal, Plan
-from ledger.run.decision import Decision, Given, Refusal, admitted, stands_at, stated
+from ledger.run.decision import Decision, Given, Refusal, admitted, said_by, stands_at, stated
 from ledger.run.fold import Changes
 
 
@@ -21,6 +21,7 @@ def revised(contract: Contract, event: GoalRevised, record: Record) -> Changes:
             "reason": event.reason,
             "rests_on": event.rests_on,
             "revision": contract.goal.revision + 1,
+            "said_by": said_by(record.actor, event.by),
             "text": event.text,
         }
     )
@@ -35,6 +36,7 @@ def planned(contract: Contract, event: PlanCommitted | PlanRevised, record: Reco
         position=record.position,
         reason=event.reason,
         revision=1 if contract.plan is None else contract.plan.revision + 1,
+        said_by=said_by(record.actor, event.by),
         steps=event.steps,
     )
     return {"plan": plan}

@@ -16,7 +16,7 @@ from ledger.record import Record
 from ledger.run.approvals import is_open, never_begun
 from ledger.run.children import settled_with_parent
 from ledger.run.contract import Contract, Goal
-from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, stands_at, stated
+from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, said_by, stands_at, stated
 from ledger.run.effects import inherited
 from ledger.run.execution import merged
 from ledger.run.fold import Changes, brief
@@ -62,7 +62,12 @@ def opened(event: RunOpened, record: Record) -> Contract:
 def suspended(contract: Contract, event: RunSuspended, record: Record) -> Changes:
     """The run waits, with the cause and the reason, until it is resumed."""
     suspension = Suspension(
-        at=record.at, by=event.by, cause=event.cause, position=record.position, reason=event.reason
+        at=record.at,
+        by=event.by,
+        cause=event.cause,
+        position=record.position,
+        reason=event.reason,
+        said_by=said_by(record.actor, event.by),
     )
     return {"stopped": _stopped(contract, record), "suspended": suspension}
 

@@ -55,12 +55,30 @@ def moment(at: datetime) -> str:
 _BREAKS = {ord(char): f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"}
 """What JSON leaves as it is in a string, and some readers take for the end of a line."""
 
+
+def unbroken(text: str) -> str:
+    """Write JSON on what every reader takes for one line."""
+    return text.translate(_BREAKS)
+
+
 _PLAIN = re.compile(r"[^\s,()\[\]\"]+").fullmatch
+
+
+def quoted(text: str) -> str:
+    """Write a text that was stated within words of ours: on one line, in quotes that it cannot leave."""
+    return unbroken(quote(flat(text)))
+
+
+def by(party: str | None, said_by: str | None = None) -> str:
+    """Say whose word something is, and which agent says so; nothing where nobody is named."""
+    if party is None:
+        return ""
+    return f" by {name(party)}" + ("" if said_by is None else f", as {name(said_by)} says")
 
 
 def name(text: str) -> str:
     """Write a name so that nothing in it can pass for words of ours: quoted, unless it is one plain word."""
-    return text if _PLAIN(text) else quote(text).translate(_BREAKS)
+    return text if _PLAIN(text) else unbroken(quote(text))
 
 
 def names(some: Iterable[str]) -> str:

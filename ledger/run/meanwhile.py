@@ -9,9 +9,9 @@ from ledger import events as e
 from ledger.record import Record
 from ledger.run.approvals import answered
 from ledger.run.contract import WINDOW, Contract
-from ledger.run.decision import acting, is_agent
+from ledger.run.decision import acting, is_agent, said_by
 from ledger.run.fold import Changes
-from ledger.run.markdown import shortened
+from ledger.run.markdown import name, names, shortened
 from ledger.run.standing import Alive, Meanwhile
 from ledger.values import Actor
 
@@ -69,12 +69,14 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
     what = words(event)
     if isinstance(event, e.ApprovalAnswered) and not answered(contract, event, record):
         what = f"{what}, which counts for nothing"
+    named = _decided_by(event)
     one = Meanwhile.unchecked(
         {
             "at": record.at,
-            "by": _decided_by(event) or acting(record.actor),
+            "by": named or acting(record.actor),
             "name": record.name,
             "position": record.position,
+            "said_by": said_by(record.actor, named),
             "what": shortened(what),
         }
     )
@@ -164,32 +166,34 @@ def alive(record: Record) -> Alive:
 
 _WORDS: dict[type[e.Event], Callable[[Any], str]] = {
     e.GoalRevised: lambda event: f"the goal is now: {event.text}",
-    e.PlanCommitted: lambda event: f"a plan was committed: {', '.join(step.name for step in event.steps)}",
-    e.PlanRevised: lambda event: f"the plan is now: {', '.join(step.name for step in event.steps)}",
-    e.ConstraintAccepted: lambda event: f"constraint {event.id} is in force: {event.text}",
-    e.ConstraintWithdrawn: lambda event: f"constraint {event.id} is no longer in force: {event.reason}",
+    e.PlanCommitted: lambda event: f"a plan was committed: {names(step.name for step in event.steps)}",
+    e.PlanRevised: lambda event: f"the plan is now: {names(step.name for step in event.steps)}",
+    e.ConstraintAccepted: lambda event: f"constraint {name(event.id)} is in force: {event.text}",
+    e.ConstraintWithdrawn: lambda event: f"constraint {name(event.id)} is no longer in force: {event.reason}",
     e.RevisionAcknowledged: lambda event: (
         f"revision {event.source.revision} of {event.source.stream} was read"
     ),
-    e.AssumptionMade: lambda event: f"assumption {event.id}: {event.text}",
-    e.AssumptionRefuted: lambda event: f"assumption {event.id} is wrong: {event.evidence}",
-    e.ObligationOpened: lambda event: f"obligation {event.id} to {event.owed_to}: {event.text}",
-    e.ObligationDischarged: lambda event: f"obligation {event.id} is discharged: {event.evidence}",
-    e.ObligationWaived: lambda event: f"obligation {event.id} is waived: {event.reason}",
-    e.ObligationTransferred: lambda event: f"obligation {event.id} is now owed by {event.to}",
-    e.AuthorityGranted: lambda event: f"grant {event.id}: {event.principal} may {', '.join(event.scopes)}",
-    e.AuthorityRenewed: lambda event: f"grant {event.id} was renewed",
-    e.AuthorityRevoked: lambda event: f"grant {event.id} was revoked: {event.reason}",
-    e.ApprovalAnswered: lambda event: f"approval {event.id} was {event.answer}",
-    e.ObservationRecorded: lambda event: f"{event.tool} was asked: {event.key}",
-    e.ObservationInvalidated: lambda event: f"observation {event.key} does not hold: {event.reason}",
+    e.AssumptionMade: lambda event: f"assumption {name(event.id)}: {event.text}",
+    e.AssumptionRefuted: lambda event: f"assumption {name(event.id)} is wrong: {event.evidence}",
+    e.ObligationOpened: lambda event: f"obligation {name(event.id)} to {name(event.owed_to)}: {event.text}",
+    e.ObligationDischarged: lambda event: f"obligation {name(event.id)} is discharged: {event.evidence}",
+    e.ObligationWaived: lambda event: f"obligation {name(event.id)} is waived: {event.reason}",
+    e.ObligationTransferred: lambda event: f"obligation {name(event.id)} is now owed by {name(event.to)}",
+    e.AuthorityGranted: lambda event: (
+        f"grant {name(event.id)}: {name(event.principal)} may {names(event.scopes)}"
+    ),
+    e.AuthorityRenewed: lambda event: f"grant {name(event.id)} was renewed",
+    e.AuthorityRevoked: lambda event: f"grant {name(event.id)} was revoked: {event.reason}",
+    e.ApprovalAnswered: lambda event: f"approval {name(event.id)} was {event.answer}",
+    e.ObservationRecorded: lambda event: f"{name(event.tool)} was asked: {name(event.key)}",
+    e.ObservationInvalidated: lambda event: f"observation {name(event.key)} does not hold: {event.reason}",
     e.EffectSucceeded: lambda event: f"effect {event.key[:12]} succeeded",
     e.EffectFailed: lambda event: f"effect {event.key[:12]} failed",
     e.EffectReconciled: lambda event: f"effect {event.key[:12]}: {event.found}: {event.evidence}",
     e.EffectDisputed: lambda event: f"effect {event.key[:12]} is disputed",
     e.EffectCompensated: lambda event: f"effect {event.key[:12]} was undone",
     e.MessageRecorded: lambda event: f"a message of role {event.role}",
-    e.StateSaved: lambda event: f"state {event.id} was saved by hand",
+    e.StateSaved: lambda event: f"state {name(event.id)} was saved by hand",
     e.RunResumed: lambda event: f"it was let go on as incarnation {event.incarnation}",
     e.RuntimeAdopted: lambda event: f"another runtime was adopted: {event.reason}",
 }

@@ -10,8 +10,17 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.run.approvals import asked_about, is_denied, never_begun, why_unbound, why_void
-from ledger.run.contract import Approval, Assumption, Constraint, Contract, Effect, Grant, Obligation
-from ledger.run.markdown import amounts, flat, name, names, note, section, words
+from ledger.run.contract import (
+    Approval,
+    Assumption,
+    Constraint,
+    Contract,
+    Effect,
+    Grant,
+    Obligation,
+    Refutation,
+)
+from ledger.run.markdown import amounts, by, name, names, note, quoted, section, words
 from ledger.run.rule_words import enforcement_words
 from ledger.values import write_time
 
@@ -52,7 +61,7 @@ def _status(contract: Contract) -> str:
     if contract.held is not None:
         return f"held, the gate said {contract.held.verdict}"
     if contract.suspended is not None:
-        return f"suspended: {flat(contract.suspended.reason)}"
+        return f"suspended: {quoted(contract.suspended.reason)}"
     return "open"
 
 
@@ -68,7 +77,8 @@ def _goal(contract: Contract) -> Iterator[str]:
     origin = ""
     if goal.revision > 1:
         origin = note(
-            f"revision {goal.revision}, by {name(goal.by or 'nobody')}, because: {words(goal.reason or '')}"
+            f"revision {goal.revision},{by(goal.by or 'nobody', goal.said_by)}, "
+            f"because: {quoted(goal.reason or '')}"
         )
     yield words(goal.text) + origin
 
@@ -79,7 +89,7 @@ def _constraints(contract: Contract, now: datetime | None, *, claimed: bool) -> 
 
 
 def _constraint(item: Constraint) -> str:
-    origin = f"asserted by {name(item.asserted_by)}, accepted by {name(item.accepted_by)}"
+    origin = f"asserted by {name(item.asserted_by)}, accepted{by(item.accepted_by, item.said_by)}"
     if item.source is not None:
         revision = f" revision {name(item.source.revision)}" if item.source.revision else ""
         origin += f", {'from' if item.published else 'naming'} {name(item.source.stream)}{revision}"
@@ -138,7 +148,12 @@ def _void(contract: Contract, item: Approval, now: datetime | None) -> str | Non
 def _assumption(item: Assumption) -> str:
     if item.refuted is None:
         return f"[{name(item.id)}] {words(item.text)}"
-    return f"[{name(item.id)}] REFUTED: {words(item.text)}{note(f'because: {words(item.refuted.evidence)}')}"
+    return f"[{name(item.id)}] REFUTED: {words(item.text)}{note(_refuted(item.refuted))}"
+
+
+def _refuted(wrong: Refutation) -> str:
+    told = "" if wrong.said_by is None else f"{by(wrong.by, wrong.said_by).strip()}, "
+    return f"{told}because: {quoted(wrong.evidence)}"
 
 
 def _authority(contract: Contract, now: datetime | None) -> Iterator[str]:

@@ -1,14 +1,14 @@
 """A rule in words, the same on every surface: `for refund, where /amount is greater than 100: a person
 approves it`.
 
-Names and values stand as they were stated: who writes the words anywhere sees to it that they cannot pass for
-more.
+Names that are not one plain word are quoted, and values stand as JSON: none can pass for words of ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ledger.run.markdown import name, unbroken
 from ledger.values import Operator, Predicate, Rule
 
 NOT_ENFORCED = "not enforced: no machine checks it"
@@ -58,8 +58,8 @@ def rule_words(rule: Rule) -> str:
 
 def condition_words(condition: Predicate) -> str:
     """Say a condition on arguments: `/amount is at most 100`."""
-    place = condition.path or "the whole of the arguments"
-    value = "" if condition.value is None else f" {condition.value}"
+    place = name(condition.path) if condition.path else "the whole of the arguments"
+    value = "" if condition.value is None else f" {unbroken(condition.value)}"
     return f"{place} {_WORDS[condition.operator]}{value}"
 
 
@@ -83,11 +83,11 @@ def _asked(rule: Rule) -> Iterator[str]:
 
 def one_of(names: Sequence[str]) -> str:
     """Say that something is among names."""
-    return f"one of {', '.join(names)}" if names else "one of none"
+    return f"one of {', '.join(map(name, names))}" if names else "one of none"
 
 
 def _any_of(names: Sequence[str]) -> str:
-    *first, last = names
+    *first, last = map(name, names)
     return f"{', '.join(first)} or {last}" if first else last
 
 

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ledger.run.contract import Contract
+from ledger.run.markdown import by, quoted, words
 from ledger.values import write_time
 
 _MOST = 16
+_WORDS = 500
+"""Characters of the reason of a suspension that are told."""
 
 
 def seam(contract: Contract, now: datetime, *, take_over: bool = False) -> str:
@@ -28,8 +31,8 @@ def _lines(contract: Contract, now: datetime, take_over: bool) -> Iterator[str]:
         f"of life of incarnation {contract.incarnation} ({write_time(alive.at)}). The gate said: continue."
     )
     if contract.suspended is not None:
-        by = "" if contract.suspended.by is None else f" by {contract.suspended.by}"
-        yield f"It had been suspended{by}: {_flat(contract.suspended.reason)}"
+        stop = contract.suspended
+        yield f"It had been suspended{by(stop.by, stop.said_by)}: {quoted(stop.reason[:_WORDS])}"
     if contract.held is not None:
         kinds = ", ".join(dict.fromkeys(reason.kind for reason in contract.held.reasons))
         yield f"It had been held, the gate said {contract.held.verdict}: {kinds}"
@@ -39,8 +42,7 @@ def _lines(contract: Contract, now: datetime, take_over: bool) -> Iterator[str]:
         return
     yield "Said to it meanwhile:"
     for change in changes[-_MOST:]:
-        by = "" if change.by is None else f" ({change.by})"
-        yield f"- at position {change.position}: {change.what}{by}"
+        yield f"- at position {change.position}{by(change.by, change.said_by)}: {words(change.what)}"
     if len(changes) > _MOST:
         yield f"- and {len(changes) - _MOST} before that, in the log of the run"
     yield (
@@ -55,7 +57,3 @@ def _span(gap: timedelta) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {name}s"
     return f"{seconds} second{'' if seconds == 1 else 's'}"
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())[:500]

@@ -44,6 +44,8 @@ class Meanwhile(Value):
     name: Id
     """Name of the event."""
     position: Position
+    said_by: Principal | None = None
+    """The agent that wrote it in the name of `by`; None: nobody's word stands between."""
     what: Text
     """In a few words."""
 
@@ -76,6 +78,8 @@ class Suspension(Value):
     cause: Id
     position: Position
     reason: Text
+    said_by: Principal | None = None
+    """The agent that wrote it in the name of `by`; None: nobody's word stands between."""
 
 
 class Hold(Value):
@@ -106,6 +110,8 @@ class Revoked(Value):
     principal: Principal | None = None
     """None: a grant that this run never held, as where a lineage passes none on."""
     reason: Text
+    said_by: Principal | None = None
+    """The agent that wrote it in the name of `by`; None: nobody's word stands between."""
     scopes: tuple[Id, ...] = ()
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ledger.events import Reason
 from ledger.run.approvals import is_denied, why_void
 from ledger.run.contract import Contract
+from ledger.run.markdown import quoted
 from ledger.run.outside import OpenEffect
 from ledger.values import FrozenMap, Id, Labels, RunId, Text, Value
 
@@ -160,7 +161,8 @@ def _approving(contract: Contract, now: datetime) -> Iterator[WayOut]:
             why = f"approval {approval.id} is void: {void}"
             yield _way("approval.request", contract.run, why, {"key": approval.key})
         elif approval.answered is None:
-            why = approval.question or "an act waits for a person"
+            asked = approval.question
+            why = "an act waits for a person" + ("" if asked is None else f": {quoted(asked)}")
             yield _way("approval.answer", contract.run, why, {"id": approval.id})
 
 

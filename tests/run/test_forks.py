@@ -55,7 +55,7 @@ def test_a_fork_stands_where_its_origin_stood_and_may_and_owes_nothing(at: int) 
     assert fresh.parent == e.Parent(position=at, relation="fork", root="run-1", run="run-1")
     assert fresh.goal.text == then.goal.text
     assert fresh.goal.rests_on == then.goal.rests_on
-    placed = {"accepted_at", "at", "position", "supersedes", "change"}
+    placed = {"accepted_at", "at", "position", "said_by", "supersedes", "change"}
     for field in ("constraints", "assumptions", "observations", "messages"):
         assert _said(getattr(fresh, field), placed) == _said(getattr(then, field), placed)
     for field in ("cursor", "summary"):

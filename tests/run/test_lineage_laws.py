@@ -20,7 +20,7 @@ from tests.run.histories import decided
 
 Run = History[Contract | None]
 
-PLACED = {"accepted_at", "args", "args_digest", "at", "change", "position", "supersedes"}
+PLACED = {"accepted_at", "args", "args_digest", "at", "change", "position", "said_by", "supersedes"}
 """What tells where something was stated, rather than what."""
 
 

@@ -183,9 +183,9 @@ def test_a_seam_tells_the_gap_the_verdict_and_what_changed() -> None:
         "(2026-01-01T00:00:00.000000Z). The gate said: continue."
     )
     assert lines == [
-        "It had been suspended: lunch",
+        'It had been suspended: "lunch"',
         "Said to it meanwhile:",
-        "- at position 3: the goal is now: Refund order 17 and say so (human:kim)",
+        "- at position 3 by human:kim: the goal is now: Refund order 17 and say so",
     ]
     assert last.startswith("The contract in force holds where the history before this message says otherwise")
     assert seam(stopped, START + timedelta(days=3)) == text

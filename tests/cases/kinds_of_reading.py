@@ -235,6 +235,7 @@ READING: Final = (
         "stores/test_sqlite.py::test_reading_and_appending_opens_no_connection_each_time",
         "stores/test_postgres.py::test_the_number_of_connections_stays_small",
         "stores/test_postgres_read_models.py::test_however_many_runners_keep_no_connection",
+        "adapters/langgraph/graphs/test_connections.py::test_a_thousand_checkpoints_open_no_connection_each",
     ),
     cannot_occur(
         "145",

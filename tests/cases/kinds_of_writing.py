@@ -85,6 +85,7 @@ WRITING: Final = (
     covered(
         "122",
         "the end of a step is visible without its result",
+        "adapters/langgraph/crashes/test_interleavings.py::test_a_kill_around_a_nodes_writes_comes_to_the_same",
         "stores/test_append.py::test_several_streams_are_appended_all_or_nothing",
         "stores/test_sqlite_faults.py::test_whatever_fails_a_repeat_stores_everything_once",
         "stores/test_sqlite_processes.py::test_a_killed_writer_loses_nothing_that_was_acknowledged",

@@ -16,7 +16,7 @@ __all__ = ["nursery"]
 @pytest.mark.parametrize("both", [False, True])
 @pytest.mark.parametrize("first", ["writes", "checkpoint"])
 @pytest.mark.parametrize("durability", ["sync", "async"])
-def test_a_kill_between_a_nodes_writes_and_the_next_checkpoint_comes_to_the_same(
+def test_a_kill_around_a_nodes_writes_comes_to_the_same(
     durability: str, first: str, both: bool, nursery: Nursery, tmp_path: Path
 ) -> None:
     place, trace = tmp_path / "runs.db", Trace(tmp_path / "trace.txt")

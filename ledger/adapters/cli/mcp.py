@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 HELP = """Serve the ledger to an agent, over the Model Context Protocol.
 
 A client starts it as a process and speaks over standard input and output; with --http it listens for several
-(streamable HTTP). It speaks for the one actor that --actor and --session name; no model can say who writes,
-for which tenant, or that anybody was authenticated.
+(streamable HTTP). It speaks for the one actor that --actor names, in the session that --session names, or in
+one drawn for this start; no model can say who writes, for which tenant, or that anybody was authenticated.
 
 Tools are the commands that an agent may use, and contract, brief, may, runs, log, ask, questions and verify.
 --list shows them, and which commands are not offered and why. Effects are not performed over MCP: the ledger
@@ -65,7 +65,10 @@ def mcp(  # noqa: PLR0913, PLR0917 - each is an option of the command
         ),
     ] = None,
     session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Session of the actor.", show_default=False)
+        str | None,
+        typer.Option(
+            "--session", metavar="ID", help="Session of the actor; else one is drawn.", show_default=False
+        ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
@@ -120,6 +123,7 @@ def _serve(
     from ledger.adapters.cli.resume import asks_as, runtime_of
     from ledger.adapters.cli.tool_modules import declared_in
     from ledger.adapters.mcp.desk import Desk
+    from ledger.stores.stamps import new_id
 
     told = runtime_of(runtime)
     # A client reads every line of standard output as one of the protocol's.
@@ -128,6 +132,10 @@ def _serve(
 
     async def serve(opened: Ledger) -> None:
         actor = asks_as(opened, settings, session)
+        if actor.session is None:
+            # Two servers in no session would be taken for one program that was started again.
+            actor = actor.with_fields({"session": f"mcp-{new_id()}"})
+            screen.note(f"session {actor.session}, drawn for this start: --session names one to keep")
         desk = Desk(opened, actor, runtime=told, tools=declared.tools, url=settings.url)
         try:
             if place is None:

@@ -20,7 +20,8 @@ class AskArguments(Arguments):
     """A question, and what it is asked about."""
 
     as_of: Annotated[str | None, Field(pattern=r"^[0-9]{1,19}$")] = None
-    """A global position, as `as_of` of an answer: what the ledger said then."""
+    """A global position, as `as_of` of an answer: what the ledger said then. It counts
+    the events of all tenants."""
     given: Annotated[dict[str, str | int], Field(default_factory=dict)]
     """The parameters of the question by name; a time as 2026-01-31T09:15:00Z."""
     limit: Limit = 100

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import datetime
-from pathlib import Path
+from weakref import WeakValueDictionary
+
+import anyio
 
 from ledger.aio.handles import AsyncRun
 from ledger.aio.ledger import AsyncLedger
@@ -43,9 +45,12 @@ class Desk:
             self.awaited.register(tool)
         self.tools = frozenset(shared_of(ledger).workshop.tools)
         """Tools whose declarations are known; empty: none was named when the server was started."""
+        self.secrets = shared_of(ledger).workshop.secrets
+        """What is taken for a secret here."""
         self.hidden = _hidden(url)
         """Texts that no answer tells."""
         self._handles: OrderedDict[str, AsyncRun] = OrderedDict()
+        self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def handle(self, run: str) -> AsyncRun:
         """Return the handle by which a run is written to.
@@ -69,6 +74,10 @@ class Desk:
             self._handles.popitem(last=False)
         return handle
 
+    def turn(self, run: str) -> anyio.Lock:
+        """Return what calls to a run hold that must not be made side by side."""
+        return self._turns.setdefault(run, anyio.Lock())
+
     def now(self) -> datetime:
         """Return the time by the clock of the ledger."""
         return edge_of(self.ledger).now()
@@ -84,6 +93,12 @@ def _hidden(url: str) -> tuple[str, ...]:
     if is_postgres(url):
         return (url,)
     path = file_of(url)
-    names = () if path is None else (str(path.absolute()), str(path.absolute().parent), str(Path(url)))
-    # A short name, as ".", may stand in any text.
+    if path is None:
+        return ()
+    # A bare word, as `input`, says nothing of the machine, and may stand in any text; so may `/`.
+    names = {
+        str(path.absolute()),
+        str(path.absolute().parent),
+        *(one for one in (url, str(path)) if "/" in one),
+    }
     return tuple(sorted((name for name in names if len(name) > 3), key=len, reverse=True))

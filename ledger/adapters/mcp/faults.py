@@ -54,8 +54,8 @@ def fault(error: LedgerError, hidden: Iterable[str] = ()) -> dict[str, Any]:
         "retryable": bool(error.data.get("retryable", error.retryable)),
         "hint": hint,
     }
-    cleaned: dict[str, Any] = _without(said, tuple(filter(None, hidden)))
-    return cleaned
+    untold_texts = tuple(map(_whole, filter(None, hidden)))
+    return {**said, **{name: _without(said[name], untold_texts) for name in ("message", "data")}}
 
 
 def words(document: dict[str, Any]) -> str:
@@ -86,7 +86,12 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _without(value: Any, hidden: tuple[str, ...]) -> Any:
+def _whole(text: str) -> re.Pattern[str]:
+    """Find a path or an address, and no part of a longer word."""
+    return re.compile(rf"(?<![\w./-]){re.escape(text)}(?![\w-])")
+
+
+def _without(value: Any, hidden: tuple[re.Pattern[str], ...]) -> Any:
     if isinstance(value, dict):
         return {name: _without(inner, hidden) for name, inner in value.items()}
     if isinstance(value, list):
@@ -94,5 +99,5 @@ def _without(value: Any, hidden: tuple[str, ...]) -> Any:
     if not isinstance(value, str):
         return value
     for one in hidden:
-        value = value.replace(one, "the ledger")
+        value = one.sub("the ledger", value)
     return _ADDRESS.sub("the ledger", value)

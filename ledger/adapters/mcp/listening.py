@@ -12,6 +12,7 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ledger.adapters.mcp.connections import protocol_of
 from ledger.adapters.mcp.desk import Desk
 from ledger.adapters.mcp.server import build_server
 from ledger.canonical import invalid
@@ -73,6 +74,8 @@ async def serve_http(desk: Desk, place: Place, heard: Callable[[str], None]) -> 
         app = app_of(desk, place)
         config = uvicorn.Config(
             app,
+            http=protocol_of(),
+            ws="none",
             log_config=None,
             access_log=False,
             lifespan="on",
@@ -103,7 +106,7 @@ class _Door:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._expected = f"Bearer {token}".encode()
+        self._expected = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not self._is_let_in(scope):
@@ -115,7 +118,10 @@ class _Door:
 
     def _is_let_in(self, scope: Scope) -> bool:
         brought = [value for name, value in scope["headers"] if name == b"authorization"]
-        return len(brought) == 1 and hmac.compare_digest(brought[0], self._expected)
+        if len(brought) != 1:
+            return False
+        scheme, _, token = brought[0].partition(b" ")
+        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(b" "), self._expected)
 
 
 def _is_here(host: str) -> bool:

@@ -147,6 +147,8 @@ async def may(desk: Desk, asked: MayArguments) -> Answer:
     else:
         words = "It may begin." if found.allowed else "It may not begin."
     told = [f"- {one['code']}: {one['message']}" for one in objections]
+    if not known:
+        told.append(f"{asked.tool} is not declared here, so its program may be told more.")
     return Answer(document, "\n".join([words, *told, "Nothing was recorded, and nothing was done."]))
 
 

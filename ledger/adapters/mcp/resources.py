@@ -75,7 +75,10 @@ def _decoded(text: str) -> str:
 
 
 def _query(text: str, known: tuple[str, ...]) -> dict[str, Any]:
-    given = dict(parse_qsl(text, keep_blank_values=True))
+    pairs = parse_qsl(text, keep_blank_values=True)
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise invalid("uri", "a part of the query is given more than once")
     for name, value in given.items():
         if name not in known or not (value.isascii() and value.isdecimal() and len(value) < 16):
             raise invalid("uri", f"{name!r:.60} is not taken here" if name not in known else f"{name}=N")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,17 +11,18 @@ from typing import Any, NamedTuple
 from ledger.adapters.mcp.cutting import shortened
 from ledger.adapters.mcp.desk import Desk
 from ledger.adapters.mcp.offered import Offer
-from ledger.adapters.mcp.schemas import CALL_ID, Schema, object_of, read_command
+from ledger.adapters.mcp.schemas import CALL_ID, Schema, in_json, object_of, read_command
 from ledger.aio.handles import AsyncRun
 from ledger.application.refusals import refusal_error
 from ledger.application.resuming import Resumption
 from ledger.application.shared import run_id
-from ledger.canonical import invalid
+from ledger.canonical import invalid, load_text
 from ledger.commands import Command, ForkRun, OpenChild, OpenRun, ResumeRun, forbidden_to_agents
 from ledger.errors import PositionConflict, RunNotFound
 from ledger.gate import KINDS
 from ledger.record import Record
 from ledger.run.decision import Refusal
+from ledger.secrets import Secrets
 from ledger.values import write_time
 
 LOOKED_BACK = 1000
@@ -107,7 +109,9 @@ async def say(desk: Desk, offer: Offer, given: Mapping[str, Any]) -> Answer:
         stated = await handle.do(command)
         records, repeated, position = stated.records, stated.repeated, stated.position
     else:
-        records, repeated, position = await _once(desk, handle, command, call_id)
+        # Side by side each would take the place of the others, and all but one would try again.
+        async with desk.turn(run):
+            records, repeated, position = await _once(desk, handle, command, call_id)
     status = (await handle.contract).status
     return _said(run, position, status, records, repeated=repeated)
 
@@ -120,7 +124,8 @@ async def _open(desk: Desk, run: str, command: OpenRun) -> Answer:
     handle = await desk.awaited.open_run(run, actor=desk.actor, runtime=desk.runtime, **fields)
     desk.keep(handle)
     records = [] if is_there else await _beginning(desk, run)
-    return _said(run, 1, "open", records, repeated=is_there)
+    words = f"{run} was opened like this before: nothing was added." if is_there else f"Opened {run}."
+    return _said(run, 1, "open", records, repeated=is_there)._replace(words=f"{words} The run is open.")
 
 
 async def _fork(desk: Desk, handle: AsyncRun, command: ForkRun) -> Answer:
@@ -129,7 +134,12 @@ async def _fork(desk: Desk, handle: AsyncRun, command: ForkRun) -> Answer:
     stated = await handle.do(command)
     records = [] if is_there else await _beginning(desk, command.as_run)
     status = (await handle.contract).status
-    return _said(handle.id, stated.position, status, records, repeated=is_there)
+    fork = command.as_run
+    words = f"Opened {fork}, a fork of {handle.id} at its position {command.at}."
+    if is_there:
+        words = f"{fork} was forked like this before, from {handle.id}: nothing was added."
+    words = f"{words} It performs nothing; {handle.id} is {status}."
+    return _said(handle.id, stated.position, status, records, repeated=is_there)._replace(words=words)
 
 
 async def _is_there(desk: Desk, run: str) -> bool:
@@ -221,7 +231,7 @@ async def _once(
         InvalidInput: another call of this actor had this name.
         PositionConflict: others wrote to the run, again and again.
     """
-    cause = f"{_PREFIX}{call_id}:{_digest(command)}"
+    cause = f"{_PREFIX}{call_id}:{_digest(command, desk.secrets)}"
     for attempt in range(_TRIES):
         contract = await handle.contract
         after = max(0, contract.position - LOOKED_BACK)
@@ -251,9 +261,14 @@ def _by_cause(desk: Desk, records: list[Record], call_id: str, cause: str) -> tu
     return mine
 
 
-def _digest(command: Command) -> str:
-    said = f"{command.name}\n{command.model_dump_json()}"
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+def _digest(command: Command, secrets: Secrets) -> str:
+    """Digest what a command says; not its secrets, of which there may be few enough to be tried."""
+    said = command.model_dump(mode="json")
+    for name, as_payload in in_json(type(command)).items():
+        text = said[name]["json_text"] if as_payload and said[name] is not None else said[name]
+        said[name] = None if text is None else load_text(text)
+    text = json.dumps([command.name, secrets.redact(said)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 # --- arguments that are no fields ------------------------------------------------------------------

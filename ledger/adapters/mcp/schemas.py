@@ -74,9 +74,9 @@ def read_command(offer: Offer, given: Mapping[str, Any]) -> Command:
     fields = {name: value for name, value in given.items() if value is not None}
     if isinstance(fields.get("rule"), dict):
         fields["rule"] = rule_of(fields["rule"], "rule").model_dump(mode="json", exclude_none=True)
-    for name in fields.keys() & _in_json(offer.kind).keys():
+    for name in fields.keys() & in_json(offer.kind).keys():
         text = canonical_text(fields[name], path=name)
-        fields[name] = {"json_text": text} if _in_json(offer.kind)[name] else text
+        fields[name] = {"json_text": text} if in_json(offer.kind)[name] else text
     command: Command = read(offer.kind, fields, offer.fields)
     return command
 
@@ -89,7 +89,7 @@ def _commands() -> tuple[dict[str, Schema], dict[str, Schema]]:
 
 
 def _field(offer: Offer, name: str, schema: Schema) -> Schema:
-    if name in _in_json(offer.kind):
+    if name in in_json(offer.kind):
         words = _WORDS.get(name) or schema["description"].replace(", as a JSON text", "")
         return {"description": f"{words} Any JSON value."}
     if name in offer.not_these and "enum" in schema:
@@ -112,7 +112,7 @@ def _with_plain_values(rule: Schema) -> Schema:
 
 
 @cache
-def _in_json(kind: type[Command]) -> dict[str, bool]:
+def in_json(kind: type[Command]) -> dict[str, bool]:
     """List the fields that take any JSON value here; True: as a payload, False: as its text."""
     hints = get_type_hints(kind, include_extras=True)
     as_text = (CanonicalJson, CanonicalJson | None)
@@ -151,9 +151,15 @@ def read(kind: type[M], fields: Mapping[str, Any], known: Iterable[str]) -> M:
     Raises:
         InvalidInput: they are none, or do not fit; `path` says where.
     """
+    missing = [
+        name for name, field in kind.model_fields.items() if field.is_required() and name not in fields
+    ]
+    if len(missing) > 1:
+        raise invalid(missing[0], f"it is missing, and so are: {', '.join(missing[1:])}")
     try:
-        # As JSON: a time is a text there, and a list a tuple.
-        return kind.model_validate_json(json.dumps(fields, allow_nan=False, ensure_ascii=False).encode())
+        # As JSON: a time is a text there, and a list a tuple; but a number is none that is written as a text.
+        text = json.dumps(fields, allow_nan=False, ensure_ascii=False).encode()
+        return kind.model_validate_json(text, strict=True)
     except ValidationError as error:
         raise explain(error, known=known) from None
     except InvalidInput:

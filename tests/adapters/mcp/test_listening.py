@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 import httpx2
@@ -19,6 +19,8 @@ from ledger.adapters.mcp.listening import place_of
 from ledger.errors import InvalidInput
 from tests.adapters.cli.command import PROGRAM, environment
 from tests.adapters.cli.conftest import Call, call
+from tests.conftest import ROOT
+from tests.test_readme import blocks
 
 __all__ = ["call"]
 
@@ -96,6 +98,18 @@ def test_several_clients_speak_to_one_server(server: Listening) -> None:
 
 
 @pytest.mark.slow
+def test_the_page_shows_how_a_program_speaks_to_it(
+    server: Listening, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_TOKEN", TOKEN)
+    shown: dict[str, Any] = {}
+    over_http, _ = blocks((ROOT / "docs/how-to/mcp.md").read_text("utf-8"), "python")
+    exec(compile(over_http, "program.py", "exec"), shown)
+    anyio.run(shown["main"], server.url)
+    assert capsys.readouterr().out.startswith("[")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -105,6 +119,8 @@ def test_several_clients_speak_to_one_server(server: Listening) -> None:
         ({"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"}, 421),
         ({"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"}, 403),
         ({"Authorization": f"Bearer {TOKEN}", "Host": "ledger.example"}, 200),
+        ({"Authorization": f"bearer {TOKEN}"}, 200),
+        ({"Authorization": f"Bearer{TOKEN}"}, 401),
     ],
 )
 def test_who_brings_no_token_or_comes_from_elsewhere_is_not_let_in(

@@ -24,7 +24,7 @@ from tests.test_readme import blocks
 PAGE = (ROOT / "docs/how-to/mcp.md").read_text("utf-8")
 LINES = re.findall(r"^    intent-ledger (.*)$", PAGE, re.MULTILINE)
 (SNIPPET,) = blocks(PAGE, "json")
-(PROGRAM_SHOWN,) = blocks(PAGE, "python")
+_, PROGRAM_SHOWN = blocks(PAGE, "python")
 (PRINTED,) = blocks(PAGE, "text")
 
 
@@ -87,6 +87,7 @@ def test_every_tool_and_address_that_it_names_is_there() -> None:
         "call_id",
         "dry_run",
         "left_out",
+        "still_running",
     }
     assert named <= set(tools()), named
     reading = {name for name, tool in tools().items() if tool.reads}

@@ -63,6 +63,13 @@ def test_settings_of_the_environment_do_as_well(
     assert [desk.actor.id for desk in desks] == ["agent:refunds", "agent:other"]
 
 
+def test_a_session_that_nobody_names_is_drawn_for_each_start_and_told(call: Call, desks: list[Desk]) -> None:
+    told = [call("mcp", "--actor", "agent:refunds", "--create").err for _ in range(2)]
+    sessions = [desk.actor.session or "" for desk in desks]
+    assert len({*sessions, ""}) == 3
+    assert all(f"session {one}, drawn" in said for one, said in zip(sessions, told, strict=True))
+
+
 @pytest.mark.anyio
 async def test_a_ledger_on_postgresql_is_served_alike(fresh_database: str) -> None:
     async with served(open_ledger(fresh_database), url=fresh_database) as one:

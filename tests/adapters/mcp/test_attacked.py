@@ -1,0 +1,114 @@
+"""What clients try that mean no good, or do without meaning any harm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from mcp import MCPError
+
+from ledger import Ledger
+from ledger.adapters.mcp import faults
+from ledger.adapters.mcp.desk import Desk
+from ledger.errors import InvalidInput
+from tests.adapters.mcp.served import AGENT, served, text_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def _run(ledger: Ledger) -> None:
+    ledger.open_run("r", "Go", actor=AGENT)
+
+
+async def test_the_name_of_a_call_gives_nothing_away_of_a_secret_that_was_redacted(ledger: Ledger) -> None:
+    async with served(ledger) as one:
+        causes = set()
+        for run, password in (("r", "p4821"), ("other", "p4822")):
+            await one.call("run_open", run=run, goal="Go")
+            said = {"run": run, "id": "m", "role": "tool", "content": {"password": password}, "call_id": "c"}
+            await one.call("message_record", **said)
+            assert (await one.call("message_record", **said))["repeated"]
+            causes.add(list(ledger.log(run))[-1].causation)
+        assert len(causes) == 1, "what differs only in the secret has one digest"
+
+
+async def test_calls_that_have_names_are_made_one_after_another(ledger: Ledger) -> None:
+    many = 40
+    positions = []
+
+    async with served(ledger) as one:
+
+        async def say(number: int) -> None:
+            said = await one.call(
+                "goal_revise", run="r", by="human:kim", reason="r", text=f"t{number}", call_id=f"c-{number}"
+            )
+            positions.append(said["position"])
+
+        async with anyio.create_task_group() as group:
+            for number in range(many):
+                group.start_soon(say, number)
+        assert sorted(positions) == list(range(2, many + 2))
+
+
+@pytest.mark.parametrize("name", ["input", "claim", "./input"])
+async def test_a_ledger_whose_name_is_a_word_leaves_the_words_of_errors_alone(
+    ledger: Ledger, name: str
+) -> None:
+    error = InvalidInput("input: the input is no claim", path="input", reason="the input is no claim")
+    said = faults.fault(error, Desk(ledger, AGENT, url=name).hidden)
+    assert (said["code"], said["message"]) == ("invalid_input", "input: the input is no claim")
+    assert said["hint"] == faults.fault(error)["hint"]
+    assert said["data"]["path"] == "input"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("log", {"run": "r", "limit": "5"}),
+        ("log", {"run": "r", "limit": True}),
+        ("log", {"run": 5}),
+        ("cursor_move", {"run": "r", "node": "a", "round": "1"}),
+        ("cursor_move", {"run": "r", "node": "a", "round": 1.0}),
+        ("observation_record", {"run": "r", "key": "k", "tool": "t", "value": 1, "observed_at": 1769850000}),
+    ],
+)
+async def test_an_argument_of_another_type_is_refused(
+    ledger: Ledger, tool: str, arguments: dict[str, Any]
+) -> None:
+    async with served(ledger) as one:
+        assert (await one.fails(tool, **arguments))["code"] == "invalid_input"
+
+
+async def test_all_that_is_missing_is_named_at_once(ledger: Ledger) -> None:
+    async with served(ledger) as one:
+        error = await one.fails("constraint_accept", run="r", id="c")
+        assert "asserted_by" in error["message"]
+        assert "text" in error["message"]
+        error = await one.fails("may")
+        assert "run" in error["message"]
+        assert "tool" in error["message"]
+
+
+async def test_what_an_opening_and_a_fork_came_to_is_said_in_words(ledger: Ledger) -> None:
+    async with served(ledger) as one:
+        for words in ("Opened z", "z was opened like this before"):
+            said = await one.client.call_tool("run_open", {"run": "z", "goal": "Go"})
+            assert text_of(said).startswith(words)
+        await one.call("cursor_move", run="r", node="a")
+        for words in ("Opened f, a fork of r at its position 1", "f was forked like this before"):
+            said = await one.client.call_tool("run_fork", {"run": "r", "as_run": "f", "at": 1})
+            assert text_of(said).startswith(words)
+
+
+async def test_a_part_of_an_address_is_given_once(ledger: Ledger) -> None:
+    async with served(ledger) as one:
+        with pytest.raises(MCPError, match="more than once"):
+            await one.client.read_resource("ledger://runs/r/log?after=1&after=2")
+
+
+async def test_the_tool_that_weighs_says_where_nothing_is_declared(ledger: Ledger) -> None:
+    async with served(ledger) as one:
+        said = await one.client.call_tool("may", {"run": "r", "tool": "refund"})
+        assert "refund is not declared here" in text_of(said)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from importlib.metadata import version
 from typing import Any, TypeVar
 
+import anyio
 import mcp_types as t
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
@@ -14,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from ledger.adapters.mcp import faults, reading, resources
 from ledger.adapters.mcp.desk import Desk
+from ledger.adapters.mcp.lines import Read, relay
 from ledger.adapters.mcp.reading import in_thread
 from ledger.adapters.mcp.resources import JSON, OF_A_RUN, QUESTIONS, RUNS, TEMPLATES
 from ledger.adapters.mcp.saying import Answer
@@ -67,8 +69,10 @@ def build_server(desk: Desk) -> Server[Any]:
 async def serve_stdio(desk: Desk) -> None:
     """Serve one client over standard input and output, until it closes them."""
     server = build_server(desk)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
+        messages, readable = anyio.create_memory_object_stream[Read](0)
+        group.start_soon(relay, incoming, messages, outgoing)
+        await server.run(readable, outgoing, server.create_initialization_options())
 
 
 def as_listed(tool: Tool) -> t.Tool:

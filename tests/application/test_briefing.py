@@ -172,7 +172,7 @@ def test_a_successor_says_what_it_was_not_given(ledger: Ledger, run: Run) -> Non
     brief = ledger.brief("refund-17b")
     assert brief.constraints == ()
     assert [one.ref for one in brief.dropped] == ["constraint:limit-100"]
-    assert "- not taken over: constraint:limit-100\n  (policy:refunds withdrew it" in brief.to_markdown()
+    assert '- not taken over: constraint:limit-100\n  ("policy:refunds withdrew it' in brief.to_markdown()
 
 
 def test_a_fork_is_told_to_perform_nothing_and_what_its_origin_meant_there(ledger: Ledger, run: Run) -> None:

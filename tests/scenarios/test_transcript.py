@@ -88,7 +88,7 @@ def test_the_transcript_shows_its_seams(begin: Begin) -> None:
     assert first.message is not None
     assert second.message is not None
     assert "The gate said: continue." in first.message
-    assert "(human:kim)" in first.message
+    assert " by human:kim" in first.message
     assert "Refund order 17 and order 20" in first.message
     assert "3 days after the last sign of life of incarnation 2" in second.message
     assert "the gate said replan: idle" in second.message

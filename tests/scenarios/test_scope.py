@@ -57,7 +57,7 @@ def test_the_next_program_follows_what_was_said_last(begin_lasting: Begin, chang
     told = desk.goes_on()
     assert asked(None, OLD) == [17, 18]
     assert asked(told.prompt, OLD) == orders
-    assert "(human:kim)" in (told.message or "")
+    assert " by human:kim" in (told.message or "")
     work(scene.program().run(RUN), told.prompt, OLD, scene.till)
     assert scene.till.orders == orders
     assert scene.is_sound()

@@ -36,7 +36,7 @@ def test_a_suspended_run_says_why_it_waited(begin: Begin) -> None:
     # Somebody stopped it on purpose: that it lay still is no reason.
     scene.clock.tick(10 * DAY)
     told = desk.goes_on()
-    assert "suspended by human:kim: the shop is closed" in (told.message or "")
+    assert 'suspended by human:kim: "the shop is closed"' in (told.message or "")
     pay(scene, 17)
     pay(scene, 18)
     assert scene.till.orders == [17, 18]

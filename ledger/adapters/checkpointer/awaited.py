@@ -54,6 +54,7 @@ class AsyncCheckpointer:
         window: int | None = None,
         cache: str | Cache | None = None,
         actor: Actor | None = None,
+        custodian: Actor | None = None,
         goal: Callable[[str], str] | None = None,
         clock: Clock | None = None,
         ids: Callable[[], str] | None = None,
@@ -62,7 +63,7 @@ class AsyncCheckpointer:
         """Open the place where states are kept: as `Checkpointer.open`, also in an `AsyncLedger`."""
         options = Options(every, format, messages, window)
         codec = DataCodec(format)
-        around = Surroundings(actor, goal, clock, ids, busy_seconds)
+        around = Surroundings(actor, custodian, goal, clock, ids, busy_seconds)
         face = where if isinstance(where, AsyncLedger) else None
         place = where._ledger if isinstance(where, AsyncLedger) else where
         backend = await _in_thread(lambda: open_backend(place, codec, cache, around))

@@ -47,6 +47,7 @@ class Checkpointer:
         window: int | None = None,
         cache: str | Cache | None = None,
         actor: Actor | None = None,
+        custodian: Actor | None = None,
         goal: Callable[[str], str] | None = None,
         clock: Clock | None = None,
         ids: Callable[[], str] | None = None,
@@ -67,6 +68,8 @@ class Checkpointer:
                 None: all stay.
             cache: the address of a Redis that may forget and die, `redis://host:6379/0`, or a cache.
             actor: who writes; None: whoever the ledger is opened for. Nobody with files.
+            custodian: who deletes, a person or a service, since no agent may; None: whoever writes. Nobody
+                with files.
             goal: says what the run of a thread is for, given the thread.
             clock: returns the present moment in UTC. A ledger that is open has its own.
             ids: returns an id that nobody else has. A ledger that is open has its own.
@@ -78,7 +81,7 @@ class Checkpointer:
         """
         options = Options(every, format, messages, window)
         codec = DataCodec(format)
-        around = Surroundings(actor, goal, clock, ids, busy_seconds)
+        around = Surroundings(actor, custodian, goal, clock, ids, busy_seconds)
         return cls(Engine(open_backend(where, codec, cache, around), codec, options))
 
     # --- saving -----------------------------------------------------------------------------------
@@ -214,11 +217,11 @@ class Checkpointer:
 
         Args:
             thread_id: the conversation.
-            by: who decided it, `kind:name`, no agent; None: who writes.
+            by: who decided it, `kind:name`, no agent; None: the custodian.
             reason: why, in words.
 
         Raises:
-            NotForAgents: an agent would delete it.
+            NotForAgents: an agent would delete it: name a `custodian` where the checkpointer is opened.
             StillOpen: effects of its run are unsettled.
             StoreUnavailable: on PostgreSQL, with the reason `no_privilege`: only the ledger's owner may.
         """

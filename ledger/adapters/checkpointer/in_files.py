@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from ledger import Actor
 from ledger.adapters.checkpointer.backend import Cache, New, Stored
 from ledger.adapters.checkpointer.codec import DataCodec
 from ledger.adapters.checkpointer.errors import NewerFormat
@@ -26,6 +27,7 @@ from ledger.adapters.checkpointer.folder import (
     read_header,
 )
 from ledger.adapters.packs import Memo, Unpacked, pack, unpack
+from ledger.application.expiring import for_people
 from ledger.canonical import invalid
 from ledger.errors import IntegrityError, StateMoved
 from ledger.stores.stamps import Clock
@@ -144,6 +146,8 @@ class FileBackend:
             self._cache.put({digest: content})
 
     def delete(self, thread: str, *, by: str | None, reason: str) -> bool:
+        if by is not None:
+            for_people(_actor(by), by, "state.drop")
         with self._folder.writing(_checked(thread)):
             digests = self._folder.thread(thread).named().keys()
             was_there = self._folder.remove(thread, self._ids())
@@ -215,6 +219,13 @@ def _stored(there: ThreadFolder, number: int) -> Stored | None:
         whole=fields["whole"],
         place=_Place(number, fields["root"]),
     )
+
+
+def _actor(by: str) -> Actor:
+    try:
+        return Actor(by)
+    except ValueError as error:
+        raise invalid("by", f"say who decided it, as `kind:name`, not {by!r:.100}") from error
 
 
 def _checked(thread: str) -> str:

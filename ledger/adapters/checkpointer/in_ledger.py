@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from ledger import Ledger, Resumption, Run, Runtime
+from ledger import Actor, Ledger, Resumption, Run, Runtime
 from ledger.adapters.checkpointer.backend import Cache, New, Stored
 from ledger.adapters.checkpointer.codec import DataCodec
 from ledger.adapters.packs import Memo, Unpacked
@@ -20,11 +20,19 @@ class LedgerBackend:
     """Keeps checkpoints in the runs of their threads, beside what the runs did and may do."""
 
     def __init__(
-        self, ledger: Ledger, threads: Threads, codec: DataCodec, cache: Cache | None, *, owned: bool
+        self,
+        ledger: Ledger,
+        threads: Threads,
+        codec: DataCodec,
+        cache: Cache | None,
+        *,
+        custodian: Actor | None,
+        owned: bool,
     ) -> None:
         self._ledger = ledger
         self._edge = edge_of(ledger)
         self._cache = cache
+        self._custodian = custodian or threads.actor or ledger.actor
         self._owned = owned
         self.threads = threads
         self._states = ThreadStates(threads, codec, nearby=None if cache is None else _Near(ledger, cache))
@@ -69,8 +77,8 @@ class LedgerBackend:
         entry = self.threads.current(thread)
         # A deletion that was cut short may have left contents of states that nobody lists any more.
         if digests or (entry is not None and entry.run.contract.closed is not None):
-            who = by or (self.threads.actor or self._ledger.actor).id
-            delete(self.threads, thread, by=who, reason=reason)
+            who = self._custodian
+            delete(self.threads, thread, by=by or who.id, reason=reason, actor=who)
             if self._cache is not None:
                 self._cache.drop(digests)
         return bool(digests)

@@ -27,6 +27,7 @@ class Surroundings(NamedTuple):
     """Who saves, and what the back end touches of the world."""
 
     actor: Actor | None = None
+    custodian: Actor | None = None
     goal: Goal | None = None
     clock: Clock | None = None
     ids: Callable[[], str] | None = None
@@ -49,7 +50,7 @@ def open_backend(
         return _in_ledger(where, codec, near, around, owned=False)
     clock, ids = around.clock or system_clock, around.ids or new_id
     if isinstance(where, str) and where.startswith(FILES):
-        for given in ("actor", "goal"):
+        for given in ("actor", "custodian", "goal"):
             if getattr(around, given) is not None:
                 raise invalid(given, "files keep no record of who did what for which goal: save in a ledger")
         name = where.removeprefix(FILES)
@@ -65,4 +66,4 @@ def _in_ledger(
     ledger: Ledger, codec: DataCodec, cache: Cache | None, around: Surroundings, *, owned: bool
 ) -> LedgerBackend:
     threads = Threads(ledger, actor=around.actor, goal=around.goal)
-    return LedgerBackend(ledger, threads, codec, cache, owned=owned)
+    return LedgerBackend(ledger, threads, codec, cache, custodian=around.custodian, owned=owned)

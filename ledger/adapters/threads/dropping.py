@@ -22,7 +22,7 @@ from ledger.application.ledger import edge_of
 from ledger.application.states import SavedState, drops_of
 from ledger.canonical import invalid
 from ledger.commands import CloseRun
-from ledger.errors import PositionConflict, StillOpen, Superseded
+from ledger.errors import NotForAgents, PositionConflict, StillOpen, Superseded
 from ledger.run.approvals import never_begun
 from ledger.run.contract import Contract
 from ledger.values import Ending, SavedName
@@ -216,7 +216,13 @@ def _give_up(threads: Threads, entry: Entry, chosen: Sequence[Located] | None, a
 
 def _check(threads: Threads, asked: _Asked) -> None:
     """Have who may not learn it before anything is written; a dry run may be asked for by any who reads."""
-    check_may_free(threads.ledger, by=asked.by, actor=asked.actor, dry_run=asked.dry_run)
+    try:
+        check_may_free(threads.ledger, by=asked.by, actor=asked.actor, dry_run=asked.dry_run)
+    except NotForAgents as error:
+        raise NotForAgents(
+            f"{error}: open an agent's saver or checkpointer with a `custodian`, a person or a service",
+            **error.data,
+        ) from error
 
 
 def _left(threads: Threads, thread: str) -> list[Entry]:

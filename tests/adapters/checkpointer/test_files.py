@@ -18,7 +18,7 @@ import pytest
 
 from ledger import Actor
 from ledger.adapters.checkpointer import Checkpointer, folder
-from ledger.errors import InvalidInput, StateMoved, StoreBusy, StoreUnavailable
+from ledger.errors import InvalidInput, NotForAgents, StateMoved, StoreBusy, StoreUnavailable
 from tests.adapters.checkpointer import killed
 from tests.conftest import ROOT
 
@@ -165,6 +165,19 @@ def test_files_have_no_runs(open_: Open) -> None:
     for ask in (open_().run, open_().resume):
         with pytest.raises(InvalidInput, match="save in a ledger"):
             ask("chat")
+
+
+def test_an_agent_deletes_nothing_in_files_either(tmp_path: Path) -> None:
+    with Checkpointer.open(f"files:{tmp_path}") as saves:
+        saves.save("chat", {"n": 1}, at="loop_tail")
+        with pytest.raises(NotForAgents):
+            saves.delete("chat", by="agent:clerk")
+        with pytest.raises(InvalidInput, match="kind:name"):
+            saves.delete("chat", by="kim")
+        assert saves.load("chat") is not None
+        assert saves.delete("chat", by="human:kim")
+    with pytest.raises(InvalidInput, match="no record of who"):
+        Checkpointer.open(f"files:{tmp_path}", custodian=Actor("human:kim"))
 
 
 def test_a_thread_deleted_by_who_was_killed_is_gone_and_its_files_go_later(

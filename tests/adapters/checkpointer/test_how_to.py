@@ -15,8 +15,8 @@ from tests.conftest import ROOT
 from tests.test_readme import blocks, python
 
 PAGE = (ROOT / "docs/how-to/checkpointer.md").read_text("utf-8")
-(AGENT,) = blocks(PAGE, "python")
-WAITS, PAID = blocks(PAGE, "text")
+AGENT, EARLIER = blocks(PAGE, "python")
+WAITS, PAID, DELETED = blocks(PAGE, "text")
 LIST, APPROVE = re.findall(r"^    \$ intent-ledger (.*)$", PAGE, re.MULTILINE)
 COUNTED = AGENT.replace("return {", "open('bank', 'a').write('paid\\n'); return {", 1)
 DIES = COUNTED.replace(
@@ -61,6 +61,14 @@ def test_an_agent_that_waits_for_a_person_goes_on_after_restarts_and_a_kill_and_
         assert [one["id"] for one in loaded.state["messages"]] == ["m1", "m2", "m3", "m4"]
         listed = [one.boundary for one in saves.list_checkpoints("order-17")]
         assert listed == ["after_model", "after_tool", "after_model"]
+
+
+def test_an_earlier_state_is_loaded_and_a_thread_deleted_as_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert begun(EARLIER) == ""
+    assert capsys.readouterr().out == DELETED
 
 
 def test_the_page_names_every_boundary_and_default() -> None:

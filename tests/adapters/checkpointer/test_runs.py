@@ -179,6 +179,21 @@ def test_an_agent_deletes_nothing_and_a_person_not_what_is_unsettled(program: Pr
     assert {"effect.intended", "effect.reconciled", "state.dropped"} <= set(names), "it stays on record"
 
 
+def test_who_deletes_for_an_agent_is_the_custodian_that_was_named(program: Program) -> None:
+    ledger, saves = program()
+    saves.save("chat", {"n": 1}, at="loop_tail")
+    with pytest.raises(NotForAgents, match="custodian"):
+        saves.delete("chat", by="human:kim")
+    with pytest.raises(NotForAgents):
+        program(custodian=Actor("agent:clerk"))[1].delete("chat")
+    _, kept = program(custodian=Actor("service:retention"))
+    with pytest.raises(NotForAgents):
+        kept.delete("chat", by="agent:clerk")
+    assert kept.delete("chat")
+    *_, closed, dropped = list(ledger.log("chat#1"))
+    assert {closed.actor.id, dropped.actor.id, dropped.event.by} == {"service:retention"}  # type: ignore[attr-defined]
+
+
 def times_out(order: int) -> None:
     raise TimeoutError
 

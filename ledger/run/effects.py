@@ -170,7 +170,8 @@ def disputed(contract: Contract, event: EffectDisputed, record: Record) -> Chang
         at=record.at,
         attempt=event.attempt,
         key=event.key,
-        position=event.settled_at or record.position,
+        # What was imported may name a place that is still to come.
+        position=min(event.settled_at or record.position, record.position),
         recovery=event.recovery,
         since_attempt=event.attempt,
         status="disputed",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from ledger.values import Value
+from ledger.values import Actor, Value
 from tests.reference.words import oneline, table
 
 REQUIRED: Any = inspect.Parameter.empty
@@ -147,4 +147,6 @@ def shown(default: object) -> str:
         return f'"{default}"'
     if isinstance(default, tuple) and default:
         return f"({', '.join(map(shown, default))}{',' if len(default) == 1 else ''})"
+    if isinstance(default, Actor):
+        return f'Actor("{default.id}")'
     return getattr(default, "__name__", None) or repr(default)

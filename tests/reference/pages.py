@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.reference.adapters import adapters_page
 from tests.reference.brief import brief_page
 from tests.reference.commands import commands_page
 from tests.reference.contract import contract_page
@@ -17,6 +18,7 @@ from tests.reference.questions import questions_page
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 
 PAGES: dict[str, Callable[[], str]] = {
+    "adapters.md": adapters_page,
     "brief.md": brief_page,
     "commands.md": commands_page,
     "contract.md": contract_page,

@@ -22,8 +22,16 @@ ANSWERS = {"R": "Stated"}
 ALIASES = {
     "Amounts": "Mapping[str, Decimal | str | int]",
     "Clock": "Callable[[], datetime]",
+    "Declarations": "Mapping[str, Tool | Recovery | str | Mapping | None] | Iterable[Tool]",
+    "Format": 'Literal["json", "msgpack"]',
+    "GateChoice": 'Gate | Literal["off"] | None',
     "Key": "tuple[str, int]",
+    "Message": "dict[str, Any]",
+    "Needed": "Callable[[Sequence[Located], Collection[Located]], Iterable[Located]]",
     "Read": "Callable[[str], Reading | Callable[[SourceState], Reading] | None]",
+    "Repeats": "Callable[[ToolCallRequest], str | None]",
+    "Saver": "LedgerSaver",
+    "Types": "Iterable[type] | Mapping[str, type]",
 }
 """Names that only the code has, and what they stand for."""
 
@@ -86,8 +94,8 @@ def signature_of(name: str, function: Callable[..., Any], answer: str | None = N
     """Write a signature as its source does, on one line where it fits."""
     parts: list[str] = []
     by_place = False
-    for one in inspect.signature(function).parameters.values():
-        if one.name in ("self", "cls"):
+    for place, one in enumerate(inspect.signature(function).parameters.values()):
+        if place == 0 and one.name in ("self", "cls"):
             continue
         if by_place and one.kind is not one.POSITIONAL_ONLY:
             parts.append("/")
@@ -133,7 +141,8 @@ def listed(words: str) -> str:
                 lines.append("  " + entry)
             else:
                 name, _, meaning = entry.partition(": ")
-                lines.append(f"- `{name}`: {meaning}")
+                is_name = meaning and re.fullmatch(r"[\w*]+(, [\w*]+)*", name)
+                lines.append(f"- `{name}`: {meaning}" if is_name else f"- {entry}")
         else:
             in_list = in_list and not line.strip()
             lines.append(line)

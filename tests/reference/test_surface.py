@@ -9,6 +9,7 @@ import re
 import typing
 from collections.abc import Callable, Coroutine, Iterator
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import anyio
@@ -16,6 +17,9 @@ import pytest
 from pydantic import BaseModel
 
 import ledger
+from ledger.adapters.checkpointer import Checkpointer
+from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls
+from ledger.adapters.langgraph.middleware import LedgerMiddleware
 from ledger.application.all_sources import Readable, Sources
 from ledger.application.effects import Registered
 from ledger.commands import COMMAND_CLASSES, Command
@@ -254,6 +258,25 @@ def test_every_exported_name_stands_on_a_page(name: str) -> None:
     assert re.search(rf"^(#+ |\| )`{name}`", pages, re.MULTILINE) or f"`{name}`" in section(
         "library.md", "The library"
     )
+
+
+# --- adapters ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["checkpointer", "langgraph"])
+def test_every_name_that_an_adapter_exports_stands_on_its_page(name: str) -> None:
+    shown = re.findall(r"^(?:#+ |\| )`(\w+)`", text("adapters.md"), re.MULTILINE)
+    assert set(import_module(f"ledger.adapters.{name}").__all__) - {"Boundary"} <= set(shown)
+
+
+@pytest.mark.parametrize("kind", [LedgerSaver, LedgerMiddleware, LedgerToolCalls, Checkpointer])
+def test_every_method_of_an_adapter_stands_on_its_page(kind: type) -> None:
+    page = text("adapters.md")
+    own = {name for name, one in vars(kind).items() if not name.startswith("_") and inspect.isfunction(one)}
+    assert own
+    assert [
+        name for name in own if f"{kind.__name__}.{name}`\n" not in page and f"`{name}`" not in page
+    ] == []
 
 
 # --- commands ----------------------------------------------------------------------------------

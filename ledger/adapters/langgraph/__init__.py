@@ -2,7 +2,7 @@
 
     from ledger.adapters.langgraph import LedgerSaver
 
-Needs the extra `langgraph`: `pip install "intent-ledger[langgraph]"`.
+Needs the extra `langgraph`: `pip install '.[langgraph]'` in a checkout.
 """
 
 try:
@@ -10,7 +10,7 @@ try:
     import ormsgpack  # noqa: F401
 except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
     raise ModuleNotFoundError(
-        f'{error.name} is not installed: pip install "intent-ledger[langgraph]"', name=error.name
+        f"LangGraph's savers need {error.name}: pip install '.[langgraph]' in a checkout", name=error.name
     ) from error
 
 from ledger.adapters.langgraph.codec import UnknownType

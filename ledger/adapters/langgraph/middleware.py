@@ -3,7 +3,7 @@
     acts = LedgerMiddleware(saver, {"pay": {"recovery": "queryable", "probe": find_payment}})
     agent = create_agent(model, tools=[pay], middleware=[acts], checkpointer=saver)
 
-Needs the extra `langchain`: `pip install "intent-ledger[langchain]"`.
+Needs the extra `langchain`: `pip install '.[langchain]'` in a checkout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ try:
     from langchain.agents.middleware.types import ModelRequest, ModelResponse
 except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
     raise ModuleNotFoundError(
-        f'{error.name} is not installed: pip install "intent-ledger[langchain]"', name=error.name
+        f"LangChain's agents need {error.name}: pip install '.[langchain]' in a checkout", name=error.name
     ) from error
 from langgraph.prebuilt.tool_node import ToolCallRequest
 

@@ -689,6 +689,8 @@ class SaveState(Command):
     """Which of the histories that the program keeps side by side; None: its main one."""
     parent: Id | None = None
     """The state that it goes on from: the newest of its line, unless it is a branch."""
+    rests: Flag = False
+    """The program waits for somebody after this: nothing is at work."""
     seen: Position | None = None
     """Where the run stood when the parent was seen to be the newest of its line."""
     whole: Flag = False
@@ -705,6 +707,8 @@ class SaveStatePart(Command):
     """It becomes content of its own beside the record."""
     line: Id | None = None
     """The line that the state is on; None: the main one."""
+    rests: Flag = False
+    """The program waits for somebody after this: nothing is at work."""
     state: Id
     """The state that the work goes on from."""
     task: Id

@@ -760,6 +760,8 @@ class StateSaved(Event):
     main one."""
     parent: Id | None = None
     """The state that it goes on from."""
+    rests: Flag = False
+    """The program waits for somebody after this: nothing is at work."""
     whole: Flag = False
     """The content needs no other to be read."""
 
@@ -772,6 +774,8 @@ class StatePartSaved(Event):
 
     content: Kept
     line: Id | None = None
+    rests: Flag = False
+    """The program waits for somebody after this: nothing is at work."""
     state: Id
     """The state that the work goes on from."""
     task: Id

@@ -43,6 +43,7 @@ class StateSayings(ABC, Generic[R]):
         seen: int | None = None,
         dropped: int | None = None,
         whole: bool = True,
+        rests: bool = False,
     ) -> R:
         """Keep the state that the program is in; it is durable when this returns.
 
@@ -56,6 +57,8 @@ class StateSayings(ABC, Generic[R]):
             seen: position of the run when the parent was seen to be the newest of its line.
             dropped: `contract.saved.dropped` when what the content rests on was read.
             whole: the content rests on no other.
+            rests: the program waits for somebody after this, and nothing is at work: whoever wants to go on
+                with the run need not take it over.
 
         Raises:
             StateMoved: another state is the newest of the line, or states were dropped since: read again.
@@ -74,10 +77,20 @@ class StateSayings(ABC, Generic[R]):
             seen=seen,
             dropped=dropped,
             whole=whole,
+            rests=rests,
         )
 
-    def save_state_part(self, state: str, task: str, content: bytes, *, line: str | None = None) -> R:
+    def save_state_part(
+        self, state: str, task: str, content: bytes, *, line: str | None = None, rests: bool = False
+    ) -> R:
         """Keep what a part of the work after a saved state came to, before the next state is saved.
+
+        Args:
+            state: the state.
+            task: names the piece of work.
+            content: what it came to, in whatever form the program reads it back.
+            line: the line that the state is on.
+            rests: as `save_state` takes it.
 
         Raises:
             RunIsClosed: the run has ended.
@@ -91,6 +104,7 @@ class StateSayings(ABC, Generic[R]):
             task=task,
             content=packed.payload,
             line=line,
+            rests=rests,
         )
 
     def drop_states(

@@ -44,7 +44,8 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
     """Yield that nobody stopped the run, and its program gave a sign of life lately, somewhere else.
 
     So does one inside of an act, for as long as its lease lasts: who asks must not hold it for being at work.
-    Who worked on it in the same session may go on: it is that program, started again. An agent that is not
+    Who worked on it in the same session may go on: it is that program, started again. One that said that it
+    rests waits for somebody, and holds nobody off. An agent that is not
     its program may suspend it, but no agent goes on with it for that before it has fallen silent.
     """
     alive, actor = contract.alive, question.actor
@@ -52,7 +53,7 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
     rival = None if stopped is None or not is_agent(actor) else stopped.rival
     if (stopped is not None and rival is None) or question.take_over or _is_untouched(contract):
         return
-    if (alive.by, alive.session) == (actor.id, actor.session):
+    if alive.rests or (alive.by, alive.session) == (actor.id, actor.session):
         return
     leased = any(one.inherited_from is None and _is_leased(one, question) for one in contract.effects)
     if leased or question.now < after(alive.at, question.live_seconds):

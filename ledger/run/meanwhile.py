@@ -61,6 +61,8 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
     if _is_sign(contract, event, record):
         if contract.stopped is not None and kind is not e.RunResumed:
             return {}
+        if kind is e.StatePartSaved and _comes_late(contract, event):  # type: ignore[arg-type]
+            return {}
         # Left open: of a long replay only the last sign is ever read.
         return {"alive": record, "meanwhile": ()} if contract.meanwhile else {"alive": record}
     words = _WORDS.get(kind)
@@ -117,6 +119,19 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
     return _is_by(last, record.actor) or (_is_left_to_others(contract, last) and not hands_over(record.actor))
 
 
+def _comes_late(contract: Contract, part: e.StatePartSaved) -> bool:
+    """Tell whether a part was kept after the program had come to rest on a later state.
+
+    What is kept of a piece of work may be written at once with the state that ends it.
+    """
+    last = contract.__dict__["alive"]
+    rests = getattr(last.event, "rests", False) if isinstance(last, Record) else last.rests
+    if not rests or contract.saved is None:
+        return False
+    newest = next((one for one in contract.saved.lines if one.line == part.line), None)
+    return newest is not None and newest.position <= last.position and newest.id != part.state
+
+
 def _is_left_to_others(contract: Contract, last: Alive | Record) -> bool:
     """Tell whether no program has said anything yet, since who opened the run or let it go on is none."""
     by = last.actor.id if isinstance(last, Record) else last.by
@@ -159,6 +174,7 @@ def alive(record: Record) -> Alive:
             "at": record.at,
             "by": record.actor.id,
             "position": record.position,
+            "rests": getattr(record.event, "rests", False),
             "session": record.actor.session,
         }
     )

@@ -32,6 +32,8 @@ class Alive(Value):
     at: Instant
     by: Principal
     position: Position
+    rests: bool = False
+    """It said that it waits for somebody: nothing is at work."""
     session: Id | None = None
 
 

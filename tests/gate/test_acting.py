@@ -80,6 +80,18 @@ def test_what_a_successor_is_opened_with_is_no_life_of_it_whoever_opens_it() -> 
     assert kinds(begun.by(PROGRAM)) == ["still_running"]
 
 
+def test_a_program_that_said_that_it_rests_holds_nobody_off() -> None:
+    rests = given(x.opened(), x.state(rests=True), actor=PROGRAM).later(seconds=1)
+    for who in (PROGRAM, ANOTHER, Actor("agent:mail", session="m"), *OTHERS):
+        assert kinds(rests.by(who)) == []
+    assert kinds(rests.also(x.state("state-2")).by(ANOTHER)) == ["still_running"]
+
+
+def test_who_rests_while_an_act_is_being_executed_is_waited_for() -> None:
+    acting = given(x.opened(), x.intended(), x.started(), x.state(rests=True), actor=PROGRAM).later(seconds=1)
+    assert kinds(acting.by(ANOTHER)) == ["effect_executing"]
+
+
 def test_however_long_a_run_counts_as_live_it_does_so_without_end() -> None:
     run = given(x.opened(), actor=PROGRAM).later(days=365_000).by(ANOTHER)
     assert kinds(run.asked(live_seconds=2**53 - 1, idle_seconds=None)) == ["still_running"]

@@ -96,6 +96,26 @@ def test_nothing_is_a_sign_of_life_while_the_run_is_stopped_but_the_resume() -> 
         assert last_sign(stopped.also(x.RESUMED, e.CursorMoved(node="on"))) == 4
 
 
+def test_who_says_that_it_rests_rests_until_its_next_sign_of_life() -> None:
+    rests = LATER.also(x.state(rests=True))
+    assert rests.contract.alive.rests
+    assert LATER.also(
+        x.state(), e.StatePartSaved(content=x.BLOB, rests=True, state="state-1", task="a")
+    ).contract.alive.rests
+    for event in (x.state("state-2"), x.intended(), x.message(role="assistant")):
+        assert not rests.also(event).contract.alive.rests
+    assert not rests.also(x.SUSPENDED, x.RESUMED).contract.alive.rests
+    assert rests.by(KIM).also(CHANGED, x.message()).contract.alive.rests
+
+
+def test_what_was_done_before_a_rest_and_is_kept_after_it_ends_no_rest() -> None:
+    rests = LATER.also(x.state("state-1"), x.state("state-2", rests=True))
+    late = rests.also(e.StatePartSaved(content=x.BLOB, state="state-1", task="look"))
+    assert (late.contract.alive.rests, last_sign(late)) == (True, 3)
+    after = rests.also(e.StatePartSaved(content=x.BLOB, state="state-2", task="look"))
+    assert (after.contract.alive.rests, last_sign(after)) == (False, 4)
+
+
 # --- meanwhile -------------------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from ledger.adapters.langgraph.images import PLAIN, image
 from ledger.adapters.langgraph.kinds import MARK
+from ledger.adapters.langgraph.natives import LEAVES, holds_foreign
 from ledger.adapters.langgraph.types import KnownTypes
 from ledger.adapters.packs import Split
 from ledger.canonical import invalid
@@ -110,9 +111,9 @@ class GraphCodec:
             if known is None and cls not in PLAIN and self.types.of(cls) is not None:
                 known = self._written[cls]
             if known is None:
-                return _pack(value, self._hook, _OPTIONS)
+                return _packed(value, self._hook)
             mark, take = known
-            return mark + _pack(take(value), self._hook, _OPTIONS)
+            return mark + _packed(take(value), self._hook)
         except Exception:  # noqa: BLE001 - whatever it is, the long way tells
             # The long way tells where it is, and writes what MessagePack has no form for.
             return self._slowly(value, path)
@@ -166,7 +167,7 @@ class GraphCodec:
     # --- writing ----------------------------------------------------------------------------------
 
     def _write(self, value: Any) -> bytes:
-        return _pack(value, self._hook, _OPTIONS)
+        return _packed(value, self._hook)
 
     def _hook_above(self, below: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Return what writes a value that MessagePack does not know; `below` writes those in it."""
@@ -175,19 +176,24 @@ class GraphCodec:
         def hook(value: Any) -> Any:
             kind = types.of(type(value))
             if kind is not None:
-                return _Ext(NAMED, _pack([kind.name, kind.take(value)], below, _OPTIONS))
+                return _Ext(NAMED, _packed([kind.name, kind.take(value)], below))
             if type(value) is TextAccessor:
                 return str(value)
-            return _WRITTEN[type(value)](value, lambda one: _pack(one, below, _OPTIONS))
+            return _WRITTEN[type(value)](value, lambda one: _packed(one, below))
 
         return hook
 
     def _slowly(self, value: Any, path: str) -> bytes:
-        kind = self.types.of(type(value))
-        if kind is None:
-            return _pack(self._data(value, _Spot(path)), None, _OPTIONS)
-        data = self._data(_taken(kind.take, value, path), _Spot(path).within(value, path, mark=True))
-        return kind.mark + _pack(data, None, _OPTIONS)
+        try:
+            kind = self.types.of(type(value))
+            if kind is None:
+                return _pack(self._data(value, _Spot(path)), None, _OPTIONS)
+            data = self._data(_taken(kind.take, value, path), _Spot(path).within(value, path, mark=True))
+            return kind.mark + _pack(data, None, _OPTIONS)
+        except (LedgerError, MemoryError):
+            raise
+        except Exception as error:  # e.g. another thread changed it meanwhile
+            raise invalid(path, f"it cannot be written: {error!r:.200}") from error
 
     def _data(self, value: Any, at: _Spot) -> Any:
         """Turn a value into what MessagePack has forms for."""
@@ -196,7 +202,7 @@ class GraphCodec:
             return value if _is_unicode(value) else _Ext(TEXT, value.encode("utf-8", "surrogatepass"))
         if cls is int:
             return value if -(2**63) <= value < 2**64 else _Ext(BIG, hex(value).encode())
-        if value is None or cls in (bool, float, bytes, bytearray):
+        if value is None or cls in (bool, float, bytes):
             return value
         if cls is TextAccessor:
             return self._data(str(value), at)
@@ -226,7 +232,7 @@ class GraphCodec:
         pairs = [
             [
                 self._data(key, at.within(value, f"{at.path}.keys()", mark=True)),
-                self._data(one, at.within(value, f"{at.path}[{key!r:.50}]", mark=True)),
+                self._data(one, at.within(value, f"{at.path}[{_shown(key)}]", mark=True)),
             ]
             for key, one in value.items()
         ]
@@ -311,6 +317,14 @@ def _changed(name: str, error: Exception) -> UnknownType:
     )
 
 
+def _packed(value: Any, hook: Callable[[Any], Any]) -> bytes:
+    """Write a value, unless something in it would be taken for what it is not."""
+    content = _pack(value, hook, _OPTIONS)
+    if type(value) not in LEAVES and holds_foreign((value,)):
+        raise TypeError
+    return content
+
+
 def _too_deep(value: Any) -> Any:
     raise TypeError
 
@@ -352,8 +366,16 @@ def _is_unicode(text: str) -> bool:
 
 
 def _within(path: str, key: str) -> str:
-    name = key if key.isidentifier() else f"[{key!r:.50}]"
+    name = key if key.isidentifier() else f"[{_shown(key)}]"
     return f"{path}.{name}" if path and name == key else f"{path}{name}"
+
+
+def _shown(key: Any) -> str:
+    """Show a key in a path. Long integers and what is no data may have no text."""
+    try:
+        return f"{key!r:.50}"
+    except Exception:  # noqa: BLE001 - it may be anything
+        return f"<{type(key).__name__}>"
 
 
 def _refusal(cls: type) -> str:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable
 from enum import Enum
+from types import MemberDescriptorType
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
+from pydantic.dataclasses import is_pydantic_dataclass
 
+from ledger.adapters.langgraph.attributes import beside, refuse_lost, set_each, shape_of
+from ledger.adapters.langgraph.models import by_name, message, model
 from ledger.canonical import invalid
 
 MARK = 0xC1
 """First byte of a value that is of a registered type itself."""
 
 _new = object.__new__
-_set = object.__setattr__
-_SLOTS = vars(BaseModel)
-_set_fields = _SLOTS["__dict__"].__set__
-_set_given = _SLOTS["__pydantic_fields_set__"].__set__
-_set_extra = _SLOTS["__pydantic_extra__"].__set__
-_set_private = _SLOTS["__pydantic_private__"].__set__
 
 
 class Kind(NamedTuple):
@@ -46,23 +44,21 @@ def kind_of(cls: type, name: str | None = None) -> Kind:
     """Derive how values of a class are stored: a pydantic model, a dataclass, a named tuple or an enum.
 
     Raises:
-        InvalidInput: it is none of them.
+        InvalidInput: it is none of them, or its values could not be read.
     """
     name = checked_name(cls, name)
-    derived = _derived(cls)
-    if derived is None:
+    why = _obstacle(cls)
+    if why is not None:
         raise invalid(
-            "types",
-            f"{name} is no pydantic model, dataclass, named tuple or enum: "
-            "say how its values become data with `register(cls, take=…, build=…)`",
+            "types", f"{name} {why}: say how its values become data with `register(cls, take=…, build=…)`"
         )
-    take, build = derived
+    take, build = _derived(cls)
     return Kind(name, cls, take, build)
 
 
 def is_derivable(cls: type) -> bool:
     """Tell whether it is known how values of a class become data."""
-    return _derived(cls) is not None
+    return _obstacle(cls) is None
 
 
 def checked_name(cls: type, name: str | None) -> str:
@@ -83,124 +79,95 @@ def name_of(cls: type) -> str:
 
 
 def message_kind(cls: type[BaseModel]) -> Kind:
-    """Derive how messages and documents are stored: by their fields alone, for there are many of them.
-
-    They are built without being validated where the fields are those that the class has.
-    """
-    in_order = tuple(cls.model_fields)
-    fields = frozenset(in_order)
-    general_take, general_build = _model(cls)
-    build_known, given = _builder(cls), set(in_order)
-    is_plain = cls.model_config.get("extra") == "allow" and not cls.__private_attributes__
-
-    def take(value: Any) -> Any:
-        known = value.__dict__
-        # Names in their order are compared quicker than sets, and a long history is written again and again.
-        if tuple(known) == in_order and not value.__pydantic_extra__ and not value.__pydantic_private__:
-            return known
-        shape, kept, extra, private, _ = general_take(value)
-        # Which fields were given is not kept of a message: its fields alone tell what is written.
-        return [shape, kept, extra, private, sorted(fields - kept.keys())]
-
-    def build(data: Any) -> Any:
-        if is_plain and type(data) is dict and data.keys() == fields:
-            # As below, in one go: a long history is read message by message.
-            value = _new(cls)
-            _set_fields(value, data)
-            _set_given(value, given.copy())
-            _set_extra(value, {})
-            _set_private(value, None)
-            return value
-        if type(data) is dict:
-            return build_known(data, None, None) if data.keys() == fields else cls.model_validate(data)
-        return general_build(data)
-
-    return Kind(name_of(cls), cls, take, build)
+    """Derive how messages and documents are stored."""
+    return Kind(name_of(cls), cls, *message(cls))
 
 
 Derived = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
-def _derived(cls: type) -> Derived | None:
-    if issubclass(cls, BaseModel):
-        return _model(cls)
+def _obstacle(cls: type) -> str | None:
+    """Say why it is not known how values of a class become data; None: it is known."""
     if issubclass(cls, Enum):
-        return _enum(cls)
+        return None
+    if _is_named_tuple(cls):
+        make: Callable[[Any], Any] = tuple.__new__
+    elif issubclass(cls, BaseModel) or dataclasses.is_dataclass(cls):
+        make = _new
+    else:
+        return "is no pydantic model, dataclass, named tuple or enum"
+    try:
+        make(cls)
+    except TypeError:
+        # Nothing is of an abstract class itself.
+        if not inspect.isabstract(cls):
+            return "is a list, a dictionary, an exception or the like besides, which its fields do not tell"
     if dataclasses.is_dataclass(cls):
-        return _dataclass(cls)
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return _named_tuple(cls)
+        for field in dataclasses.fields(cls):
+            found = inspect.getattr_static(cls, field.name, None)
+            if hasattr(type(found), "__set__") and not isinstance(found, MemberDescriptorType):
+                return f"computes its field {field.name!r}"
     return None
 
 
-def _model(cls: type[BaseModel]) -> Derived:
-    """Models that were written by the class as it is now are as they were; others are validated."""
-    fields = frozenset(cls.model_fields)
-    shape = _shape({name: repr(field.annotation) for name, field in cls.model_fields.items()})
-    build_known = _builder(cls)
-
-    def take(value: Any) -> Any:
-        given = {name: one for name, one in value.__dict__.items() if name in fields}
-        unset = sorted(fields - value.__pydantic_fields_set__)
-        return [shape, given, value.__pydantic_extra__, value.__pydantic_private__, unset]
-
-    def build(data: Any) -> Any:
-        written, given, extra, private, unset = data
-        if written == shape and given.keys() <= fields:
-            return build_known(given, extra, private, unset)
-        return cls.model_validate({**given, **(extra or {})})
-
-    return take, build
+def _derived(cls: Any) -> Derived:
+    if issubclass(cls, BaseModel):
+        return model(cls)
+    if issubclass(cls, Enum):
+        return _enum(cls)
+    return _named_tuple(cls) if _is_named_tuple(cls) else _dataclass(cls)
 
 
-def _builder(cls: type[BaseModel]) -> Callable[..., Any]:
-    fields = frozenset(cls.model_fields)
-    no_extra: bool = cls.model_config.get("extra") != "allow"
-    has_private = bool(cls.__private_attributes__)
-
-    def build(
-        given: dict[str, Any],
-        extra: dict[str, Any] | None,
-        private: dict[str, Any] | None,
-        unset: list[str] | None = None,
-    ) -> Any:
-        value = _new(cls)
-        _set_fields(value, given)
-        known = set(fields.difference(unset) if unset else fields)
-        _set_given(value, known.union(extra) if extra else known)
-        _set_extra(value, None if no_extra else (extra or {}))
-        _set_private(value, (private or {}) if has_private else None)
-        return value
-
-    return build
+def _is_named_tuple(cls: type) -> bool:
+    return issubclass(cls, tuple) and hasattr(cls, "_fields")
 
 
-def _dataclass(cls: type) -> Derived:
+def _dataclass(cls: Any) -> Derived:
     names = [field.name for field in dataclasses.fields(cls)]
-    shape = _shape({field.name: str(field.type) for field in dataclasses.fields(cls)})
-    init = {field.name for field in dataclasses.fields(cls) if field.init}
+    shape = shape_of({field.name: str(field.type) for field in dataclasses.fields(cls)})
+    given_at_first = {field.name for field in dataclasses.fields(cls) if field.init}
+    more_of, known = beside(cls, names), frozenset(names)
 
     def take(value: Any) -> Any:
-        return [shape, {name: getattr(value, name) for name in names}]
+        return [shape, {name: getattr(value, name) for name in names}, more_of(value)]
 
     def build(data: Any) -> Any:
-        written, given = data
-        if written != shape:
-            return cls(**{name: one for name, one in given.items() if name in init})
-        value: Any = _new(cls)
-        for name, one in given.items():
-            _set(value, name, one)
+        written, given, more = data
+        if written == shape and given.keys() == known:
+            value = _new(cls)
+        else:
+            refuse_lost(given.keys() - known)
+            value = _constructed(cls, {name: one for name, one in given.items() if name in given_at_first})
+            given = {name: one for name, one in given.items() if name not in given_at_first}
+        set_each(value, given)
+        # What was computed when it was made, and set since, is as it was.
+        set_each(value, more)
         return value
 
     return take, build
+
+
+def _constructed(cls: Any, given: dict[str, Any]) -> Any:
+    if is_pydantic_dataclass(cls):
+        return TypeAdapter(cls).validate_python(given, **by_name(cls.__pydantic_fields__))
+    return cls(**given)
 
 
 def _named_tuple(cls: Any) -> Derived:
+    """Its class may make its values of other arguments than its fields: it is not asked."""
+    more_of, fields = beside(cls, cls._fields), frozenset(cls._fields)
+    defaults = getattr(cls, "_field_defaults", {})
+
     def take(value: Any) -> Any:
-        return dict(zip(cls._fields, value, strict=True))
+        return [dict(zip(cls._fields, value, strict=True)), more_of(value)]
 
     def build(data: Any) -> Any:
-        return cls(**data)
+        given, more = data
+        refuse_lost(given.keys() - fields)
+        given = {**defaults, **given}
+        value = tuple.__new__(cls, [given[name] for name in cls._fields])
+        set_each(value, more)
+        return value
 
     return take, build
 
@@ -215,9 +182,3 @@ def _enum(cls: type[Enum]) -> Derived:
         return cls[data] if isinstance(data, str) else cls(*data)
 
     return take, build
-
-
-def _shape(fields: Mapping[str, str]) -> str:
-    """Tell classes apart whose values cannot be taken for each other's."""
-    text = "\n".join(f"{name}: {annotation}" for name, annotation in fields.items())
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]

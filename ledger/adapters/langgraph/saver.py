@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import (
 
 from ledger import Actor, Ledger, Run, open_ledger
 from ledger.adapters.langgraph.asynchronous import AwaitedSaver
+from ledger.adapters.langgraph.bound import Bound
 from ledger.adapters.langgraph.checkpoints import Checkpoints
 from ledger.adapters.langgraph.codec import GraphCodec
 from ledger.adapters.langgraph.configs import (
@@ -45,7 +46,7 @@ from ledger.canonical import invalid
 from ledger.errors import UndecodableRecord
 
 
-class LedgerSaver(AwaitedSaver):
+class LedgerSaver(Bound, AwaitedSaver):
     """Keeps the checkpoints of graphs in a ledger; give it to `compile(checkpointer=…)`.
 
         with LedgerSaver.from_url("runs.db") as saver:

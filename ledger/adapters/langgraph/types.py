@@ -163,6 +163,12 @@ def _timezone(value: timezone) -> list[Any]:
     return list(value.__getinitargs__())  # type: ignore[attr-defined]
 
 
+def _zone(value: ZoneInfo) -> str:
+    if value.key is None:
+        raise ValueError("the time zone has no key, by which it could be found again")
+    return value.key
+
+
 def _send(value: Send) -> list[Any]:
     return [value.node, value.arg, value.timeout]
 
@@ -184,7 +190,7 @@ def _plain() -> list[Kind]:
         Kind("date", date, date.isoformat, date.fromisoformat),
         Kind("timedelta", timedelta, lambda v: [v.days, v.seconds, v.microseconds], lambda d: timedelta(*d)),
         Kind("timezone", timezone, _timezone, lambda d: timezone(*d)),
-        Kind("zoneinfo", ZoneInfo, lambda v: v.key, ZoneInfo),
+        Kind("zoneinfo", ZoneInfo, _zone, ZoneInfo),
         Kind("decimal", Decimal, str, Decimal),
         Kind("uuid", UUID, lambda v: v.bytes, lambda d: UUID(bytes=d)),
         Kind("bytearray", bytearray, bytes, bytearray),

@@ -24,7 +24,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from ledger.adapters.langgraph.images import PLAIN, image
 from ledger.adapters.langgraph.kinds import MARK
-from ledger.adapters.langgraph.natives import LEAVES, holds_foreign
+from ledger.adapters.langgraph.natives import BINARY, LEAVES, holds_foreign
 from ledger.adapters.langgraph.types import KnownTypes
 from ledger.adapters.packs import Split
 from ledger.canonical import invalid
@@ -166,8 +166,15 @@ class GraphCodec:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def _write(self, value: Any) -> bytes:
-        return _packed(value, self._hook)
+    def _write(self, values: list[Any]) -> bytes:
+        """Write values in order to compare them with what is stored, which was looked at when it was written.
+
+        What says itself what is written, and says what is stored, stands for that.
+        """
+        content = _pack(values, self._hook, _OPTIONS)
+        if any(mark in content for mark in BINARY) and holds_foreign(values):
+            raise TypeError
+        return content
 
     def _hook_above(self, below: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Return what writes a value that MessagePack does not know; `below` writes those in it."""

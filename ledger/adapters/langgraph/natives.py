@@ -11,6 +11,8 @@ import ormsgpack
 FOREIGN: Final[frozenset[type]] = frozenset({bytearray, memoryview, ormsgpack.Ext, ormsgpack.Fragment})
 """The first two would be read as bytes; the others say themselves what is written, whatever that is."""
 LEAVES: Final = frozenset({bool, bytes, float, int, str, type(None)})
+BINARY: Final = (b"\xc4", b"\xc5", b"\xc6")
+"""One of these is in front of bytes, and of what would be read as bytes."""
 _HOLDERS: Final = frozenset({dict, list, tuple})
 _PLAIN: Final = LEAVES | _HOLDERS
 

@@ -245,9 +245,15 @@ def test_what_would_be_read_as_something_else_is_refused(value: Any) -> None:
         with pytest.raises(InvalidInput) as refused:
             CODEC.dumps(one, "x")
         assert refused.value.path == path
-    messages = [HumanMessage("x"), HumanMessage("x", additional_kwargs={"a": value})]
-    assert CODEC.image(messages) is None
-    assert CODEC.image(messages[:1]) is not None
+
+
+@pytest.mark.parametrize("value", [bytearray(b"x"), memoryview(b"x" * 300), memoryview(b"x" * 70_000)])
+def test_what_is_no_bytes_is_not_taken_for_stored_bytes(value: Any) -> None:
+    def messages(one: Any) -> list[Any]:
+        return [HumanMessage("x"), HumanMessage("x", additional_kwargs={"a": [one]})]
+
+    assert CODEC.image(messages(bytes(value))) is not None
+    assert CODEC.image(messages(value)) is None
 
 
 def test_one_type_in_the_place_of_another_is_saved_anew(memory_saver: LedgerSaver, thread: str) -> None:

@@ -39,7 +39,10 @@ def run(script: str, folder: Path) -> str:
 
 def test_the_examples_of_the_readme_run_and_print_what_they_say(tmp_path: Path) -> None:
     examples, printed = blocks(README, "python"), blocks(README, "text")
-    assert len(examples) == len(printed) == 2
+    assert len(examples) == len(printed) == 4
+    (adapted,) = (example for example in examples if "langgraph" in example)
+    place = examples.index(adapted)  # run with those of its page, since it needs a model
+    del examples[place], printed[place]
     assert max(len(example.splitlines()) for example in examples) <= 25
     assert [run(example, tmp_path) for example in examples] == printed
 

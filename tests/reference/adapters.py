@@ -44,6 +44,7 @@ def _parts() -> Iterator[str]:
         langgraph.aledger_run,
         langgraph.contract_text,
         langgraph.acontract_text,
+        langgraph.import_threads,
     ):
         yield _function(function)
     yield from _errors(langgraph)

@@ -15,6 +15,7 @@ except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
 
 from ledger.adapters.langgraph.codec import UnknownType
 from ledger.adapters.langgraph.deleting import StillNeeded
+from ledger.adapters.langgraph.importing import import_threads
 from ledger.adapters.langgraph.prompting import acontract_text, contract_text
 from ledger.adapters.langgraph.resuming import Gate, ThreadIsHeld
 from ledger.adapters.langgraph.running import aledger_run, ledger_run
@@ -31,5 +32,6 @@ __all__ = [
     "acontract_text",
     "aledger_run",
     "contract_text",
+    "import_threads",
     "ledger_run",
 ]

@@ -49,6 +49,8 @@ class Checkpoints:
         values: Mapping[str, Any],
         seen: int | None,
         entry: Entry | None = None,
+        *,
+        rests: bool = False,
     ) -> int:
         """Save a checkpoint, and return where it stands.
 
@@ -58,6 +60,7 @@ class Checkpoints:
             values: its values.
             seen: where its parent was seen to be the latest; None: it is a branch.
             entry: the run as a graph entered it; None: no graph is running.
+            rests: no node is at work after this.
 
         Raises:
             Superseded: the run that was entered goes on elsewhere.
@@ -77,6 +80,7 @@ class Checkpoints:
                     parent=at.state,
                     seen=seen,
                     entry=entry,
+                    rests=rests,
                 )
                 return position
             except Superseded:
@@ -122,9 +126,13 @@ class Checkpoints:
 
     def keep(
         self,
+        *,
+        rests: bool = False,
         at: Place,
         writes: Sequence[tuple[str, Any]],
         task: str,
+        `rests`: no node is at work after this.
+
         task_path: str,
         given: Entry | None = None,
     ) -> None:
@@ -142,7 +150,9 @@ class Checkpoints:
         entry = self.threads.writing(at.thread) if given is None else given
         for attempt in range(TRIES):
             try:
-                entry.run.save_state_part(at.state, state_name(task), content, line=line_name(at.ns))
+                entry.run.save_state_part(
+                    at.state, state_name(task), content, line=line_name(at.ns), rests=rests
+                )
                 return
             except RunIsClosed as closed:
                 if attempt + 1 == TRIES or (given is not None and closed.evidence.get("successor")):

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from ledger import Actor, Ledger, Resumption, Run, Runtime
 from ledger.adapters.langgraph.configs import configurable, is_root_loop
-from ledger.adapters.langgraph.running import ENTERED, Entered
+from ledger.adapters.langgraph.resting import saves_at_exit
+from ledger.adapters.langgraph.running import ENTERED, Entered, entered_with
 from ledger.adapters.threads import Entry, Threads, run_name
 from ledger.canonical import invalid
 from ledger.errors import RunIsClosed, RunIsHeld, RunNotFound
@@ -90,7 +91,7 @@ class Gatekeeper:
     @staticmethod
     def is_entering(config: Any) -> bool:
         """Tell whether a graph that begins to run reads where its thread stands; it enters it once."""
-        return is_root_loop(config) and not isinstance(configurable(config).get(ENTERED), Entered)
+        return is_root_loop(config) and entered_with(config) is None
 
     def enter(self, config: Any) -> Entered:
         """Enter a thread for the loop whose config this is, and leave there what it goes on with.
@@ -101,7 +102,7 @@ class Gatekeeper:
         """
         said = config["configurable"]
         thread = str(said["thread_id"])
-        entered = self._enter(thread)
+        entered = self._enter(thread, saves_at_exit(config))
         said[ENTERED], said[STRICT] = entered, True
         return entered
 
@@ -146,7 +147,7 @@ class Gatekeeper:
 
     # --- entering ---------------------------------------------------------------------------------
 
-    def _enter(self, thread: str) -> Entered:
+    def _enter(self, thread: str, silent: bool) -> Entered:
         entry = self._threads.current(thread)
         if entry is None:
             return self._begun(self._threads.open(thread))
@@ -156,7 +157,8 @@ class Gatekeeper:
             return self._begun(self._threads.open(thread))
         if self._gate == "off" or _is_untouched(contract):
             return self._begun(self._present(entry, contract))
-        if self._goes_on_here(entry, contract):
+        # Who says nothing before it stops says now that it is at work.
+        if not (silent and contract.alive.rests) and self._goes_on_here(entry, contract):
             return Entered(entry)
         return self._resumed(entry)
 

@@ -34,6 +34,7 @@ from ledger.adapters.langgraph.configs import (
 from ledger.adapters.langgraph.deleting import made_by, needed
 from ledger.adapters.langgraph.heads import Head, read_head, write_head
 from ledger.adapters.langgraph.history import Asked, deltas, listed
+from ledger.adapters.langgraph.resting import Resting, saves_at_exit
 from ledger.adapters.langgraph.resuming import GateChoice, Gatekeeper, opening_of
 from ledger.adapters.langgraph.running import Faces, entry_of
 from ledger.adapters.langgraph.serde import Serde, refuse_serde
@@ -99,6 +100,7 @@ class LedgerSaver(Bound, AwaitedSaver):
         self.faces = Faces(ledger)
         self._custodian = custodian or actor or ledger.actor
         self._gatekeeper = Gatekeeper(ledger, self.threads, gate)
+        self._resting = Resting()
         self._owned = False
         self._know(KnownTypes())
         for name, cls in types.items() if isinstance(types, Mapping) else ((None, cls) for cls in types):
@@ -216,7 +218,8 @@ class LedgerSaver(Bound, AwaitedSaver):
         values = {**checkpoint["channel_values"], **carried}
         head = Head(place, at.id, rest, dict(get_checkpoint_metadata(config, metadata)))
         seen = seen_in(config, place, metadata.get("source"))
-        position = self._checkpoints.save(at, head, values, seen, entry_of(config))
+        rests = not place.ns and self._rests(config, place, checkpoint, metadata.get("source"))
+        position = self._checkpoints.save(at, head, values, seen, entry_of(config), rests=rests)
         marked = seen is not None and SEEN in configurable(config)
         return place.config(checkpoint["id"], seen=position if marked else None)
 
@@ -229,9 +232,27 @@ class LedgerSaver(Bound, AwaitedSaver):
             InvalidInput: no thread or no checkpoint is named, or a value is no data; `path` names the place.
         """
         if writes:
-            at = place_of(config)
-            self._checkpoints.keep(at, writes, task_id, task_path, entry_of(config))
-            self._gatekeeper.wrote(at.thread, (channel for channel, _ in writes))
+            at, channels = place_of(config), {channel for channel, _ in writes}
+            line = at.thread if not at.ns else None
+            with self._resting.writing(line, at.id, task_id, task_path, channels) as stopped:
+                if not is_loop(config):
+                    stopped = self._is_at_rest(at.thread)
+                rests = stopped or (line is not None and saves_at_exit(config))
+                self._checkpoints.keep(at, writes, task_id, task_path, entry_of(config), rests=rests)
+            self._gatekeeper.wrote(at.thread, channels)
+
+    def _rests(
+        self, config: RunnableConfig, place: Place, checkpoint: Checkpoint, source: str | None
+    ) -> bool:
+        if is_loop(config):
+            at_exit = saves_at_exit(config)
+            return self._resting.saved(place.thread, checkpoint, source, at_exit=at_exit)
+        return source in ("fork", "update") and self._is_at_rest(place.thread)
+
+    def _is_at_rest(self, thread: str) -> bool:
+        """Tell whether nobody is at work: who edits a state is not, and says nothing of who is."""
+        entry = self.threads.current(thread)
+        return entry is None or entry.run.contract.alive.rests
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -248,18 +269,27 @@ class LedgerSaver(Bound, AwaitedSaver):
             RunIsHeld: the gate does not let the thread go on.
         """
         place = place_of(config)
-        if self._gatekeeper.is_entering(config):
+        entering = self._gatekeeper.is_entering(config)
+        if entering:
             self._gatekeeper.enter(config)
         if place.id is None:
             found = self._checkpoints.newest(place)
-            return None if found is None else self._checkpoints.load(found, latest=True)
+            if found is None:
+                return None
+            latest = self._checkpoints.load(found, latest=True)
+            if entering:
+                self._resting.loaded(place.thread, latest.checkpoint, latest.pending_writes or ())
+            return latest
         found = self._checkpoints.find(place)
         if found is None:
             return None
         given = dict(configurable(config))
         if is_loop(config) or SEEN in given:
             given[SEEN] = False
-        return self._checkpoints.load(found)._replace(config={**config, "configurable": given})
+        addressed = self._checkpoints.load(found)
+        if entering:  # its tasks run again, whatever they wrote
+            self._resting.loaded(place.thread, addressed.checkpoint, ())
+        return addressed._replace(config={**config, "configurable": given})
 
     def list(
         self,

@@ -42,6 +42,7 @@ class Nearby(Protocol):
         Raises:
             IntegrityError: a content is not what was written.
         """
+        rests: bool = False,
 
     def stored(self, entry: Entry, line: str | None, id: str, content: bytes) -> None:
         """Take note of a content that the ledger has stored."""
@@ -57,6 +58,9 @@ class ThreadStates:
 
     def save(
         self,
+            rests: the program waits for somebody after this, and nothing is at work.
+
+        Said again right after, with the same values, it is where it is.
         thread: str,
         id: str,
         values: Mapping[str, Any],
@@ -82,6 +86,7 @@ class ThreadStates:
                 branch, which may go on from any state.
             whole: refer to no earlier content.
             but: lists that refer to what is stored of them all the same.
+                    rests=rests,
             entry: the run that a program entered, as it entered it; None: the present one.
 
         Raises:

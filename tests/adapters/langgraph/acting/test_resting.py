@@ -1,0 +1,227 @@
+"""A graph that has come to its end, or waits for somebody, holds no other session off."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, Send, interrupt
+
+from ledger import Actor
+from ledger.adapters.langgraph import LedgerSaver, ThreadIsHeld
+from tests.adapters.langgraph.acting.agents import Bank, agent_of, answers, ask, beside, call, on, saving
+
+TWO = Actor("agent:payer", session="two")
+THREE = Actor("agent:payer", session="three")
+PAY = call("pay", order=17, amount="10.00")
+DONE = ["one", "two", "three", "four", "five"]
+NOTHING: Callable[[Any], dict[str, Any]] = lambda _: {"messages": []}  # noqa: E731
+
+
+def graph_of(saver: LedgerSaver, nodes: dict[str, Any], *edges: tuple[Any, str], **options: Any) -> Any:
+    builder: Any = StateGraph(MessagesState)
+    for name, node in nodes.items():
+        builder.add_node(name, node, defer=name == "last")
+    for one, other in edges:
+        builder.add_edge(one, other)
+    return builder.compile(checkpointer=saver, **options)
+
+
+def rests(saver: LedgerSaver, run: str = "t#1") -> bool:
+    return saver.ledger.contract(run).alive.rests
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_two_sessions_take_turns_at_one_conversation(durability: Any) -> None:
+    with saving() as saver:
+        one, two = (agent_of(at, DONE, []) for at in (saver, beside(saver, actor=TWO)))
+        for agent, line in zip((one, two, one, one, two), DONE, strict=True):
+            told = agent.invoke(ask(), on("t"), durability=durability)
+            assert told["messages"][-1].content == line
+        assert rests(saver)
+
+
+@pytest.mark.anyio
+async def test_two_sessions_take_turns_in_an_event_loop() -> None:
+    with saving() as saver:
+        other = beside(saver, actor=TWO)
+        for at, line in ((saver, "one"), (other, "two"), (saver, "three")):
+            told = await agent_of(at, DONE, []).ainvoke(ask(), on("t"))
+            assert told["messages"][-1].content == line
+        saver.faces.close()
+        other.faces.close()
+
+
+@pytest.mark.parametrize("durability", ["async", "exit"])
+def test_who_waits_for_an_approval_is_gone_on_with_by_another_session(durability: Any) -> None:
+    bank = Bank()
+    declared = {"pay": {"recovery": "at_most_once", "needs_approval": True}}
+    with saving() as saver:
+        one, two = (
+            agent_of(at, [[PAY], "done"], [bank.pay], declared) for at in (saver, beside(saver, actor=TWO))
+        )
+        told = one.invoke(ask(), on("t"), durability=durability)
+        assert rests(saver)
+        saver.ledger.approve(told["__interrupt__"][0].value["approval"], by="human:kim")
+        told = two.invoke(None, on("t"), durability=durability)
+        assert [one.status for one in answers(told)] == ["success"]
+    assert bank.paid == [(17, "10.00")]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_graph_in_the_middle_of_a_node_holds_other_sessions_off(durability: Any) -> None:
+    with saving() as saver:
+        tried: list[str] = []
+
+        def node(state: MessagesState) -> dict[str, Any]:
+            with pytest.raises(ThreadIsHeld, match="still_running"):
+                agent_of(beside(saver, actor=TWO), DONE, []).invoke(ask(), on("t"))
+            tried.append("held")
+            return {"messages": []}
+
+        agent_of(saver, DONE, []).invoke(ask(), on("t"))
+        graph = graph_of(saver, {"first": NOTHING, "node": node}, (START, "first"), ("first", "node"))
+        for _ in range(2):
+            graph.invoke(ask(), on("t"), durability=durability)
+        assert tried == ["held"] * 2
+        assert rests(saver)
+
+
+def test_a_question_rests_once_what_works_beside_it_has_ended() -> None:
+    seen: list[bool] = []
+    asked = threading.Event()
+    with saving() as saver:
+        keep = saver.put_writes
+
+        def keeping(config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+            keep(config, writes, task_id, task_path)
+            if any(channel == "__interrupt__" for channel, _ in writes):
+                asked.set()
+
+        saver.put_writes = keeping  # type: ignore[method-assign]
+
+        def works(state: MessagesState) -> dict[str, Any]:
+            assert asked.wait(30)
+            seen.append(rests(saver))
+            return {"messages": []}
+
+        def asks(state: MessagesState) -> dict[str, Any]:
+            seen.append(interrupt("well?"))
+            return {"messages": []}
+
+        graph = graph_of(saver, {"works": works, "asks": asks}, (START, "works"), (START, "asks"))
+        graph.invoke(ask(), on("t"))
+        assert seen == [False]
+        assert rests(saver)
+        graph = graph_of(
+            beside(saver, actor=TWO), {"works": works, "asks": asks}, (START, "works"), (START, "asks")
+        )
+        graph.invoke(Command(resume="fine"), on("t"))
+        assert seen == [False, "fine"]
+
+
+def test_each_of_two_questions_that_one_task_asks_rests_though_another_had_ended_before() -> None:
+    def asks(state: MessagesState) -> dict[str, Any]:
+        interrupt("one?")
+        interrupt("two?")
+        return {"messages": []}
+
+    with saving() as saver:
+        nodes, edges = {"quick": NOTHING, "asks": asks}, ((START, "quick"), (START, "asks"))
+        graph_of(saver, nodes, *edges).invoke(ask(), on("t"))
+        assert rests(saver)
+        for actor in (TWO, THREE):
+            graph_of(beside(saver, actor=actor), nodes, *edges).invoke(Command(resume="so"), on("t"))
+            assert rests(saver)
+
+
+def test_a_question_in_a_graph_inside_of_another_rests() -> None:
+    def asks(state: MessagesState) -> dict[str, Any]:
+        interrupt("well?")
+        return {"messages": []}
+
+    with saving() as saver:
+        inner = graph_of(None, {"asks": asks}, (START, "asks"))  # type: ignore[arg-type]
+        graph_of(saver, {"inner": inner}, (START, "inner")).invoke(ask(), on("t"))
+        assert rests(saver)
+        other = graph_of(beside(saver, actor=TWO), {"inner": inner}, (START, "inner"))
+        other.invoke(Command(resume="so"), on("t"))
+        assert not other.get_state(on("t")).next
+        assert rests(saver)
+
+
+def test_a_node_that_failed_rests() -> None:
+    def fails(state: MessagesState) -> dict[str, Any]:
+        raise ValueError("not yet")
+
+    with saving() as saver:
+        with pytest.raises(ValueError, match="not yet"):
+            graph_of(saver, {"node": fails}, (START, "node")).invoke(ask(), on("t"))
+        assert rests(saver)
+        graph_of(beside(saver, actor=TWO), {"node": NOTHING}, (START, "node")).invoke(None, on("t"))
+
+
+def test_joins_sends_and_nodes_that_come_last_are_due_until_they_have_run() -> None:
+    seen: list[bool] = []
+
+    def look(state: Any) -> dict[str, Any]:
+        seen.append(rests(saver))
+        return {"messages": []}
+
+    with saving() as saver:
+        builder: Any = StateGraph(MessagesState)
+        for name in ("a", "b", "joined", "never", "sent", "last"):
+            builder.add_node(name, look, defer=name == "last")
+        builder.add_edge(START, "a").add_edge(START, "b").add_edge(["a", "b"], "joined")
+        builder.add_edge(["a", "last"], "never").add_edge("a", "last")
+        builder.add_conditional_edges("joined", lambda state: [Send("sent", state)] * 2, ["sent"])
+        graph = builder.compile(checkpointer=saver)
+        for _ in range(2):
+            graph.invoke(ask(), on("t"))
+            assert rests(saver)
+        assert len(seen) >= 12
+        assert not any(seen[1:6])
+        assert not any(seen[7:])
+
+
+def test_a_function_as_a_graph_rests_when_it_has_returned_or_asks() -> None:
+    seen: list[bool] = []
+
+    @task
+    def part(at: int) -> int:
+        seen.append(rests(saver))
+        return at
+
+    with saving() as saver:
+
+        @entrypoint(checkpointer=saver)
+        def whole(at: int) -> int:
+            found = part(at).result() + part(at + 1).result()
+            seen.append(rests(saver))
+            return found + int(interrupt("how many?"))
+
+        whole.invoke(1, on("t"))
+        assert not any(seen)
+        assert rests(saver)
+        assert whole.invoke(Command(resume=4), on("t")) == 7
+        assert rests(saver)
+
+
+def test_who_edits_a_state_says_nothing_of_who_is_at_work() -> None:
+    with saving() as saver:
+        graph_of(saver, {"node": NOTHING}, (START, "node")).invoke(ask(), on("t"))
+        agent = agent_of(saver, DONE, [])
+        agent.update_state(on("t"), ask("edited"))
+        assert rests(saver)
+        agent.update_state(on("new"), ask("edited"))
+        assert rests(saver, "new#1")
+        still = graph_of(
+            saver, {"a": NOTHING, "b": NOTHING}, (START, "a"), ("a", "b"), interrupt_before=["b"]
+        )
+        still.invoke(ask(), on("other"))
+        still.update_state(on("other"), ask("edited"))
+        assert not rests(saver, "other#1")

@@ -47,6 +47,7 @@ class AsyncLives(ABC):
         dry_run: bool = False,
         idle_seconds: int | None = IDLE_SECONDS,
         live_seconds: int = LIVE_SECONDS,
+        allowed_by: Actor | None = None,
     ) -> Resumption[AsyncRun]:
         """Ask the gate whether a run may go on, and record what it says; as `Ledger.resume`.
 
@@ -56,7 +57,7 @@ class AsyncLives(ABC):
         command = build(c.ResumeRun, runtime=runtime, take_over=take_over)
         assert isinstance(command, c.ResumeRun)
         try:
-            return await self._asked(run, writer, command, patience, dry_run)
+            return await self._asked(run, writer, command, patience, dry_run, allowed_by)
         except UNREADABLE as error:  # the run, or a source of its constraints
             if not dry_run:
                 event, _ = refused_for(run, error)
@@ -64,10 +65,16 @@ class AsyncLives(ABC):
             return unreadable(run, error)
 
     async def _asked(
-        self, run: str, actor: Actor, command: c.ResumeRun, patience: Patience, dry_run: bool
+        self,
+        run: str,
+        actor: Actor,
+        command: c.ResumeRun,
+        patience: Patience,
+        dry_run: bool,
+        allowed_by: Actor | None,
     ) -> Resumption[AsyncRun]:
         turns, contract = await self._joined(run)
-        asked = asking(self._shared, contract, command, patience, actor)
+        asked = asking(self._shared, contract, command, patience, allowed_by or actor)
         if dry_run:
             judged = await self._hands.read(partial(dry, self._shared, contract, actor, asked))
             return Resumption(judged.verdict, judged.reasons, None, None, contract)

@@ -44,6 +44,7 @@ class Lives(ABC):
         dry_run: bool = False,
         idle_seconds: int | None = IDLE_SECONDS,
         live_seconds: int = LIVE_SECONDS,
+        allowed_by: Actor | None = None,
     ) -> Resumption[Run]:
         """Ask the gate whether a run may go on, and record what it says where it was judged.
 
@@ -64,29 +65,37 @@ class Lives(ABC):
                 goal; None: for ever.
             live_seconds: how long after its last sign of life such a run counts as running elsewhere. Who
                 worked on it, in the same session, may always go on.
+            allowed_by: the person or service by whose decision the gate is milder than that, where an agent
+                asks: the program's code says so, never the agent. None: nobody but who asks.
 
         Raises:
             RunNotFound: no such run.
             RunIsClosed: it has ended.
             NotForAgents: an agent would take over, or make the gate milder by `live_seconds` or
-                `idle_seconds`.
+                `idle_seconds`, and nobody else has allowed it.
             StoreUnavailable: whether it was recorded is not known; ask again.
         """
         writer, patience = self._shared.writer(actor), Patience(idle_seconds, live_seconds)
         command = build(c.ResumeRun, runtime=runtime, take_over=take_over)
         assert isinstance(command, c.ResumeRun)
         try:
-            return self._asked(run, writer, command, patience, dry_run)
+            return self._asked(run, writer, command, patience, dry_run, allowed_by)
         except UNREADABLE as error:  # the run, or a source of its constraints
             if not dry_run:
                 note(self._shared.edge, writer, refused_for(run, error)[0])
             return unreadable(run, error)
 
     def _asked(
-        self, run: str, actor: Actor, command: c.ResumeRun, patience: Patience, dry_run: bool
+        self,
+        run: str,
+        actor: Actor,
+        command: c.ResumeRun,
+        patience: Patience,
+        dry_run: bool,
+        allowed_by: Actor | None,
     ) -> Resumption[Run]:
         turns, contract = self._joined(run)
-        asked = asking(self._shared, contract, command, patience, actor)
+        asked = asking(self._shared, contract, command, patience, allowed_by or actor)
         if dry_run:
             judged = dry(self._shared, contract, actor, asked)
             return Resumption(judged.verdict, judged.reasons, None, None, contract)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -38,10 +38,15 @@ class New(NamedTuple):
     """Refer to no earlier content."""
     but: Collection[str] = ()
     """Lists that refer to what is stored of them all the same."""
+    rests: bool = False
+    """The program waits for somebody after this: nothing is at work."""
 
 
 class Backend(Protocol):
     """Keeps the checkpoints of threads, each on the one before. Programs' threads may share it."""
+
+    def place(self) -> Hashable:
+        """Name the place: two that keep the same threads are named alike."""
 
     def new_id(self) -> str:
         """Draw an id that nobody else has."""

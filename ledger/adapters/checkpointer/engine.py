@@ -55,7 +55,7 @@ class Engine:
 
     def __init__(self, backend: Backend, codec: DataCodec, options: Options) -> None:
         self.backend = backend
-        self.streams = Streams()
+        self.streams = Streams(backend.place())
         self._reader = Reader(backend)
         self._codec = codec
         self._options = options
@@ -109,6 +109,7 @@ class Engine:
         Raises:
             StateMoved: it is another one.
         """
+        _check_id(parent, "parent")
         newest = self.backend.find(thread)
         known = None if newest is None else newest.id
         if known != parent:
@@ -147,6 +148,7 @@ class Engine:
             json.dumps(head).encode(),
             whole=before % self._options.every == 0,
             but=(ARCHIVE,),
+            rests=boundary == "before_wait",
         )
         self.backend.save(thread, new, newest, anew=tail.good is not None)
         self._remember(thread, Tail(id, archive, tail.summaries))
@@ -179,6 +181,9 @@ class Engine:
 
     def load_checkpoint(self, thread: str, id: str) -> Loaded:
         """Load a checkpoint by its id."""
+        if id is None:
+            raise invalid("checkpoint_id", "name a checkpoint; `load` has the newest")
+        _check_id(id, "checkpoint_id")
         loaded = self._reader.look(thread, id, partial(self._loaded, thread))
         if loaded is None:
             raise CheckpointNotFound(
@@ -190,6 +195,7 @@ class Engine:
         """List checkpoints, the newest first."""
         if limit is not None and (type(limit) is not int or limit < 0):
             raise invalid("limit", f"so many at most: 0 or more, not {limit!r:.50}")
+        _check_id(before, "before")
         found = (checkpoint_of(one) for one in self.backend.all(thread))
         return list(islice((one for one in found if before is None or one.id < before), limit))
 
@@ -254,6 +260,11 @@ class _AllBut(tuple[str, ...]):
 
     def __contains__(self, name: object) -> bool:
         return not super().__contains__(name)
+
+
+def _check_id(id: object, path: str) -> None:
+    if id is not None and not isinstance(id, str):
+        raise invalid(path, f"a checkpoint is named by a text, not {type(id).__name__}")
 
 
 def _summaries(read: Unpacked) -> tuple[Summary, ...]:

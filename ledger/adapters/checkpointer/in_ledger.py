@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from pathlib import Path
 
 from ledger import Actor, Ledger, Resumption, Run, Runtime
 from ledger.adapters.checkpointer.backend import Cache, New, Stored
@@ -37,6 +38,13 @@ class LedgerBackend:
         self.threads = threads
         self._states = ThreadStates(threads, codec, nearby=None if cache is None else _Near(ledger, cache))
 
+    def place(self) -> Hashable:
+        store = self._ledger.store
+        about = store.describe()
+        path, url = about.get("path"), about.get("url")
+        # What is in memory is nobody else's.
+        return self._ledger.tenant, Path(str(path)).resolve() if path is not None else url or store
+
     def new_id(self) -> str:
         return self._edge.ids()
 
@@ -66,6 +74,7 @@ class LedgerBackend:
                 seen=0 if located is None else located.seen,
                 whole=new.whole or anew,
                 but=() if anew else new.but,
+                rests=new.rests,
             )
         except StateMoved:
             # Whoever was first may have gone on in another run.

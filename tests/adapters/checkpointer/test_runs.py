@@ -87,6 +87,16 @@ def test_after_the_gate_the_older_program_saves_no_more(program: Program) -> Non
         newer.resume("never begun")
 
 
+def test_who_waits_at_a_boundary_holds_no_other_session_off(program: Program) -> None:
+    _, one = program()
+    one.save("chat", {"n": 1}, at="after_model")
+    _, two = program(actor=Actor("agent:clerk", session="two"))
+    assert [reason.kind for reason in two.resume("chat").reasons] == ["still_running"]
+    one.save("chat", {"n": 2}, at="before_wait")
+    assert two.resume("chat")
+    assert two.load("chat").state == {"n": 2}  # type: ignore[union-attr]
+
+
 def test_a_conversation_goes_on_in_the_next_run_when_one_was_closed(program: Program) -> None:
     ledger, saves = program()
     first = saves.save("chat", {"n": 1}, at="loop_tail")

@@ -283,10 +283,11 @@ class _Work:
     # --- saying it, and freeing -------------------------------------------------------------------
 
     def say(self, found: _Found, upto: int | None, by: str, reason: str, *, everything: bool) -> None:
-        """Write the events: one where all goes or few stay, else each names some states."""
+        """Write the events: one where everything goes or few stay, else each names some states."""
         if everything:
             self._drop(by=by, reason=reason, all=True, upto=upto)
-        elif len(found.names) > BATCH >= len(found.stays):
+        elif len(found.names) > BATCH >= len(found.stays) > 0:
+            # Where none stays, saying that all goes would say more: that nothing before the run is read.
             self._drop(by=by, reason=reason, all=True, kept=found.stays, upto=upto)
         else:
             for batch in _batches(found.names):

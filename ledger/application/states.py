@@ -208,6 +208,23 @@ def saved_state(edge: Edge, run: str, line: str | None, id: str, drops: Drops) -
     return None if drops.dropped(line, id, found.position) else found
 
 
+def was_saved(edge: Edge, run: str, line: str | None, id: str) -> bool:
+    """Tell whether a state of this name was ever saved in a run, dropped or not."""
+    return bool(edge.store.find(edge.tenant, key=state_digest(run, line, id), limit=1))
+
+
+def was_given_up(edge: Edge, contract: Contract) -> bool:
+    """Tell whether all states of a run were given up at once, and nothing was saved since.
+
+    Where they were given up by name the run goes on from what lies before it, as it did.
+    """
+    saved = contract.saved
+    if saved is None or saved.dropped is None or saved.lines:
+        return False
+    drops = drops_of(edge, contract)
+    return drops.everything > 0 and next(saved_states(edge, contract, drops), None) is None
+
+
 def _state_and_parts(
     edge: Edge, run: str, line: str | None, id: str, drops: Drops
 ) -> tuple[SavedState | None, list[SavedPart] | None]:

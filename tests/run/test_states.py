@@ -141,8 +141,15 @@ def test_nothing_is_given_up_before_it_was_saved() -> None:
 
 
 def test_where_nothing_was_saved_or_nothing_is_named_nothing_is_dropped() -> None:
-    OPENED.when(drop(all=True)).then_stands_at(1)
+    OPENED.when(drop("s-1")).then_stands_at(1)
     SAVED.when(drop()).then_stands_at(2)
+
+
+def test_a_drop_of_all_has_whoever_is_about_to_save_look_again() -> None:
+    """Also in a run without states: what they go on from may lie in an earlier one."""
+    OPENED.when(drop(all=True)).then(dropped(all=True))
+    OPENED.also(dropped(all=True)).when(save("s-1")).then_refused("state_moved")
+    OPENED.also(dropped(all=True)).when(save("s-1", dropped=2)).then(ONE)
 
 
 def test_who_does_not_know_of_the_last_drop_reads_again_branch_or_not() -> None:

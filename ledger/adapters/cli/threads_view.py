@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ledger.adapters.cli.screen import Column, Screen
 from ledger.adapters.cli.words import counted, quoted, when
 from ledger.adapters.threads.listing import ThreadSummary, Unreadable
-from ledger.adapters.threads.states import Located
+from ledger.adapters.threads.located import Located
 from ledger.application.expiring import Tally
 from ledger.application.freeing import Freed
 from ledger.run.contract import Contract

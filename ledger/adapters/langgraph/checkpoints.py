@@ -64,7 +64,7 @@ class Checkpoints:
 
         Raises:
             Superseded: the run that was entered goes on elsewhere.
-            StateMoved: somebody else went on from there.
+            StateMoved: somebody else went on from there, or it was given up.
             InvalidInput: a value is no data.
         """
         place, written = head.place, write_head(self.codec, head)
@@ -88,17 +88,12 @@ class Checkpoints:
                     raise
                 self.threads.rejoin(place.thread)
             except StateMoved:
-                if seen is None or attempt + 1 == TRIES:
+                if seen is None or at.state is None or attempt + 1 == TRIES:
                     raise
-                newest = self.newest(at)
-                if (None if newest is None else newest.state.id) == at.state:
-                    # So many other lines moved that nobody knew without looking.
-                    seen = 0 if newest is None else newest.seen
-                elif at.state is not None and self.find(at) is None:
-                    # What it goes on from was never here: nobody could have seen it as the latest.
-                    seen = None
-                else:
+                if self.states.was_here(at.thread, at.state, at.ns):
                     raise
+                # What it goes on from was never here: nobody could have seen it as the latest.
+                seen = None
         raise AssertionError("a try ends by returning or raising")
 
     def carried(
@@ -126,17 +121,17 @@ class Checkpoints:
 
     def keep(
         self,
-        *,
-        rests: bool = False,
         at: Place,
         writes: Sequence[tuple[str, Any]],
         task: str,
-        `rests`: no node is at work after this.
-
         task_path: str,
         given: Entry | None = None,
+        *,
+        rests: bool = False,
     ) -> None:
         """Keep what a task wrote after a checkpoint; `given` is the run as a graph entered it.
+
+        `rests`: no node is at work after this.
 
         Raises:
             Superseded: the run that was entered goes on elsewhere.

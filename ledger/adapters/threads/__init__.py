@@ -3,8 +3,9 @@
 Shared by what keeps states for programs: the `Checkpointer` and LangGraph's saver.
 """
 
+from ledger.adapters.threads.located import Located, Nearby
 from ledger.adapters.threads.naming import run_name
-from ledger.adapters.threads.states import Located, Nearby, ThreadStates
+from ledger.adapters.threads.states import ThreadStates
 from ledger.adapters.threads.threads import Entry, Threads
 
 __all__ = ["Entry", "Located", "Nearby", "ThreadStates", "Threads", "run_name"]

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from ledger import Run
 from ledger.adapters.packs import Memo, pack
+from ledger.adapters.threads.located import Located
 from ledger.adapters.threads.naming import thread_name
 from ledger.adapters.threads.raw import RAW
-from ledger.adapters.threads.states import Located, ThreadStates
+from ledger.adapters.threads.states import ThreadStates
 from ledger.adapters.threads.threads import Threads
 from ledger.application.states import SavedPart, SavedState
 from ledger.canonical import invalid

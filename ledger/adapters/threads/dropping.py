@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from ledger import Actor, Run
 from ledger.adapters.packs import refers_to, unpack
+from ledger.adapters.threads.located import Located, states_in
 from ledger.adapters.threads.naming import line_name
 from ledger.adapters.threads.raw import RAW
-from ledger.adapters.threads.states import Located, states_in
 from ledger.adapters.threads.threads import Entry, Threads
-from ledger.application.freeing import Fetch, Freed, Progress, check_may_free, give_up
+from ledger.application.edge import Edge
+from ledger.application.expiring import BATCH
+from ledger.application.freeing import Fetch, Freed, Progress, check_may_free, give_up, name_of
 from ledger.application.ledger import edge_of
-from ledger.application.states import SavedState, drops_of
+from ledger.application.states import SavedPart, SavedState, drops_of, ever_saved, was_given_up, was_saved
 from ledger.canonical import invalid
-from ledger.commands import CloseRun
+from ledger.commands import CloseRun, DropStates
 from ledger.errors import NotForAgents, PositionConflict, StillOpen, Superseded
 from ledger.run.approvals import never_begun
 from ledger.run.contract import Contract
@@ -57,6 +60,8 @@ def delete(
 ) -> Freed:
     """Delete a thread: close its run, and give up all its states, so that the next state begins anew.
 
+    What others save meanwhile on its states goes with them, or is refused (`StateMoved`).
+
     Args:
         threads: the runs of threads.
         thread: the thread; of one that is not there nothing is deleted.
@@ -89,7 +94,9 @@ def delete(
     freed = Freed(dry_run)
     for entry in entries:
         freed.add(_give_up(threads, entry, None, asked))
-    if not dry_run:
+    if entries and not dry_run:
+        for later in _later(threads, entries[-1]):
+            freed.add(_give_up_what_goes_on(threads, later, entries, asked))
         threads.forget(thread)
     return freed
 
@@ -240,9 +247,7 @@ def _left(threads: Threads, thread: str) -> list[Entry]:
 
 def _was_deleted(threads: Threads, run: Run) -> bool:
     contract = run.contract
-    if contract.closed is None or not drops_of(edge_of(threads.ledger), contract).everything:
-        return False
-    return next(run.states.all(), None) is None
+    return contract.closed is not None and was_given_up(edge_of(threads.ledger), contract)
 
 
 def _check_settled(contract: Contract, thread: str) -> None:
@@ -284,6 +289,83 @@ def _close(threads: Threads, entry: Entry, asked: _Asked, *, force: bool) -> boo
                 raise
             edge.pause(attempt)
     return False
+
+
+def _later(threads: Threads, last: Entry) -> list[Entry]:
+    """List the runs of a thread after one, the oldest first."""
+    newer = takewhile(lambda one: one.generation > last.generation, threads.generations(last.thread))
+    return [*newer][::-1]
+
+
+def _give_up_what_goes_on(threads: Threads, entry: Entry, deleted: Sequence[Entry], asked: _Asked) -> Freed:
+    """Give up what was saved in a later run, while the thread was being deleted, on states of it.
+
+    What begins anew there stays. Whoever is about to save on a state that was given up is told to look again,
+    since states of this run were dropped too.
+
+    Raises:
+        PositionConflict: it moves too fast to tell.
+    """
+    edge, freed = edge_of(threads.ledger), Freed()
+    for attempt in range(edge.tries):
+        run = threads.ledger.run(entry.run.id, actor=asked.actor)
+        contract = run.contract
+        goes, stays = _on_deleted(edge, contract, deleted)
+        if not goes and (contract.closed is not None or len(stays) > BATCH):
+            return freed
+        few = len(stays) <= BATCH
+        command = DropStates(
+            by=asked.by,
+            reason=asked.reason,
+            all=few,
+            kept=stays if few else (),
+            states=() if few else goes[:BATCH],
+            upto=contract.position,
+        )
+        try:
+            stated = run.do(command, expected=contract.position)
+        except (PositionConflict, Superseded):
+            if attempt + 1 == edge.tries:
+                raise
+            edge.pause(attempt)
+            continue
+        freed.states += len(goes) if few else len(command.states)
+        freed.events += len(stated.records)
+        if few or len(goes) <= BATCH:
+            break
+    freed.add(_give_up(threads, entry, (), asked))
+    return freed
+
+
+def _on_deleted(
+    edge: Edge, contract: Contract, deleted: Sequence[Entry]
+) -> tuple[tuple[SavedName, ...], tuple[SavedName, ...]]:
+    """Tell what of the states of a run goes on from states of others that were deleted, and what does not."""
+
+    def was_there(name: SavedName) -> bool:
+        return any(was_saved(edge, one.run.id, name.line, name.id) for one in deleted)
+
+    drops = drops_of(edge, contract)
+    goes: dict[SavedName, None] = {}
+    stays: dict[SavedName, None] = {}
+    parts: list[SavedName] = []
+    for one in ever_saved(edge, contract.run, contract.position):
+        name = name_of(one)
+        if drops.dropped(name.line, name.id, one.position):
+            continue
+        if isinstance(one, SavedPart):
+            parts.append(name)
+        elif one.parent is None or (above := SavedName(id=one.parent, line=one.line)) in stays:
+            stays[name] = None
+        elif above in goes or was_there(above):
+            goes[name] = None
+        else:
+            stays[name] = None
+    for name in parts:
+        # They may come before their state.
+        if name not in stays and not was_there(name):
+            stays[name] = None
+    return tuple(goes), tuple(stays)
 
 
 class _Packs:

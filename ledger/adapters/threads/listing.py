@@ -8,9 +8,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ledger import Ledger, RunSummary
+from ledger.adapters.threads.located import Located
 from ledger.adapters.threads.naming import thread_name
 from ledger.adapters.threads.raw import RAW
-from ledger.adapters.threads.states import Located, ThreadStates
+from ledger.adapters.threads.states import ThreadStates
 from ledger.adapters.threads.threads import Entry
 from ledger.application.expiring import Tally
 from ledger.application.freeing import stored

@@ -4,48 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from ledger.adapters.packs import Codec, Fetch, Memo, Unpacked, pack, unpack
-from ledger.adapters.packs.memo import PIECES_KNOWN
+from ledger import Stated
+from ledger.adapters.packs import Codec, Fetch, Memo, Packed, Unpacked, pack, unpack
+from ledger.adapters.threads.knowing import note_learnt, note_used, stands
+from ledger.adapters.threads.located import Located, Nearby, states_in
 from ledger.adapters.threads.naming import line_name
+from ledger.adapters.threads.raw import RAW
+from ledger.adapters.threads.repeating import is_same
 from ledger.adapters.threads.threads import Entry, Threads
-from ledger.application.states import LookedUp, SavedPart, SavedState
+from ledger.application.ledger import edge_of
+from ledger.application.states import LookedUp, SavedPart, was_saved
 from ledger.errors import IntegrityError, RunIsClosed, StateMoved, UndecodableRecord
 
 TRIES = 4
-LISTS_KNOWN = 256
-"""Lists of a run of which it is known where their elements are: those that were saved or read last. A program
-may begin lines without end."""
-
-
-class Located(NamedTuple):
-    """A state of a thread, and the run that keeps it."""
-
-    entry: Entry
-    state: SavedState
-    seen: int
-    """Position of the run when the state was looked for; of the newest state of a line it is that of the
-    thread's present run: saving says it, to go on from there."""
-    dropped: int | None
-    """Where states of the run were last dropped then."""
-    parts: list[SavedPart] | None = None
-    """What was kept of the work after it; None: `ThreadStates.parts` tells."""
-
-
-class Nearby(Protocol):
-    """Has contents nearer than the ledger, or gets them there; which state is the newest it never says."""
-
-    def contents(self, entry: Entry, digests: Collection[bytes]) -> Mapping[bytes, bytes]:
-        """Read contents by their digests, verified; those that are gone are left out.
-
-        Raises:
-            IntegrityError: a content is not what was written.
-        """
-        rests: bool = False,
-
-    def stored(self, entry: Entry, line: str | None, id: str, content: bytes) -> None:
-        """Take note of a content that the ledger has stored."""
 
 
 class ThreadStates:
@@ -56,11 +29,8 @@ class ThreadStates:
         self.codec = codec
         self._nearby = nearby
 
-    def save(
+    def save(  # noqa: PLR0913 - as a state has
         self,
-            rests: the program waits for somebody after this, and nothing is at work.
-
-        Said again right after, with the same values, it is where it is.
         thread: str,
         id: str,
         values: Mapping[str, Any],
@@ -72,6 +42,7 @@ class ThreadStates:
         whole: bool = False,
         but: Collection[str] = (),
         entry: Entry | None = None,
+        rests: bool = False,
     ) -> tuple[Entry, int]:
         """Save a state; return the run that keeps it, and the position where it stands.
 
@@ -86,23 +57,26 @@ class ThreadStates:
                 branch, which may go on from any state.
             whole: refer to no earlier content.
             but: lists that refer to what is stored of them all the same.
-                    rests=rests,
             entry: the run that a program entered, as it entered it; None: the present one.
+            rests: the program waits for somebody after this, and nothing is at work.
+
+        Said again right after, with the same values, it is where it is.
 
         Raises:
             Superseded: the run goes on elsewhere, in a later incarnation than the handle's.
             RunIsClosed: the run that was entered has a successor, which begins anew.
-            StateMoved: another state is the newest of the line.
+            StateMoved: another state is the newest of the line, or the parent was given up.
             InvalidInput: a value is no data; `path` says where.
         """
         named, given = line_name(line), entry
-        entry = self.threads.writing(thread) if entry is None else entry
+        entry, opened = self.threads.writing(thread) if entry is None else entry, False
         for attempt in range(TRIES):
             with entry.mutex:
                 memo = entry.memo
                 known = memo.only(named, but) if whole else memo
                 packed = pack(values, head, self.codec, memo=known, line=named)
             try:
+                seen = self._goes_on(entry, line, parent, seen, memo.dropped, opened=opened)
                 stated = entry.run.save_state(
                     id,
                     packed.content,
@@ -112,39 +86,119 @@ class ThreadStates:
                     seen=seen or None,
                     dropped=memo.dropped,
                     whole=packed.whole,
+                    rests=rests,
                 )
             except StateMoved as moved:
-                if moved.dropped == memo.dropped or attempt + 1 == TRIES:
-                    raise
-                with entry.mutex:
-                    entry.memo = Memo(moved.dropped)
+                if moved.dropped != memo.dropped and attempt + 1 < TRIES:
+                    with entry.mutex:
+                        entry.memo = Memo(moved.dropped)
+                    continue
+                newest, position = self.look(thread, line)
+                if newest is not None and (newest.state.id, newest.state.parent) == (id, parent):
+                    if self._is_same(newest, values, head):
+                        return newest.entry, position
+                elif (
+                    seen is not None
+                    and (None if newest is None else newest.state.id) == parent
+                    and attempt + 1 < TRIES
+                ):
+                    # So many other lines moved that nobody knew without looking.
+                    seen = position
+                    continue
+                raise
             except RunIsClosed as closed:
                 if attempt + 1 == TRIES or (given is not None and closed.evidence.get("successor")):
                     raise
-                entry = self.threads.open(thread)
-                if seen is not None:
-                    seen = self._still(thread, line, parent, entry)
+                entry, opened = self.threads.open(thread), True
             else:
-                for record in stated.records:
-                    digest = record.event.content.digest  # type: ignore[attr-defined]
-                    with entry.mutex:
-                        packed.note(memo, named, bytes.fromhex(digest))
-                        _used(memo, [(named, name) for name in packed.lists])
-                self.threads.memory.used(entry)
-                if self._nearby is not None:
-                    self._nearby.stored(entry, named, id, packed.content)
+                self._note(entry, named, id, packed, memo, stated)
                 return entry, stated.position
         raise AssertionError("a try ends by returning or raising")
 
+    def _note(
+        self, entry: Entry, named: str | None, id: str, packed: Packed, memo: Memo, stated: Stated
+    ) -> None:
+        """Note what is stored now."""
+        with entry.mutex:
+            for record in stated.records:
+                digest = record.event.content.digest  # type: ignore[attr-defined]
+                packed.note(memo, named, bytes.fromhex(digest))
+                note_used(memo, [(named, name) for name in packed.lists])
+            stands(entry, named, id, memo.dropped)
+        self.threads.memory.used(entry)
+        if self._nearby is not None:
+            self._nearby.stored(entry, named, id, packed.content)
+
+    def _goes_on(
+        self,
+        entry: Entry,
+        line: str,
+        parent: str | None,
+        seen: int | None,
+        dropped: int | None,
+        *,
+        opened: bool,
+    ) -> int | None:
+        """Check that what a state goes on from was not given up, where the run that keeps it cannot tell.
+
+        The run tells of a state of its own that was seen to be the newest of its line, and refuses who does
+        not know where states were last dropped.
+
+        Args:
+            entry: the run that the state is saved in.
+            line: the line.
+            parent: the state that it goes on from.
+            seen: as in `save`.
+            dropped: where states of the run are known to have been dropped last.
+            opened: the run that it was to be saved in was closed.
+
+        Returns:
+            `seen`, of this run.
+
+        Raises:
+            StateMoved: it was given up, or another state is the newest of the line.
+        """
+        if opened and seen is not None:
+            return self._still(entry, line, parent, dropped)
+        if parent is None:
+            return seen
+        with entry.mutex:
+            if entry.stands.get(line_name(line)) == (parent, dropped):
+                return seen
+        if seen is not None:
+            return seen if entry.generation == 1 else self._still(entry, line, parent, dropped)
+        if self.find(entry.thread, parent, line) is None and self.was_here(entry.thread, parent, line):
+            raise _gone_on(entry, f"{parent!r} was given up", dropped)
+        return None
+
+    def _is_same(self, found: Located, values: Mapping[str, Any], head: bytes) -> bool:
+        """Tell whether a state that is saved is the one that is there."""
+        try:
+            stored = ThreadStates(self.threads, RAW, nearby=self._nearby).read(found)
+        except (IntegrityError, UndecodableRecord, StateMoved):
+            return False
+        return is_same(values, head, self.codec, stored)
+
     def newest(self, thread: str, line: str = "") -> Located | None:
         """Find the state of a line that was saved last; None where there is none."""
+        return self.look(thread, line)[0]
+
+    def look(self, thread: str, line: str = "") -> tuple[Located | None, int]:
+        """Find the state of a line that was saved last, and where the thread's present run stood then.
+
+        Where there is none, that is what saving the first state says to have seen; 0: there is no run.
+        """
         seen = None
         for entry, (found, _, parts) in self._looked(thread, None, line_name(line)):
-            # The next state is saved in the present run, whichever keeps this one.
-            seen = found.seen if seen is None else seen
+            if seen is None:
+                # The next state is saved in the present run, whichever keeps this one.
+                seen = found.seen
+                if found.state is not None:
+                    with entry.mutex:
+                        stands(entry, found.state.line, found.state.id, found.dropped)
             if found.state is not None:
-                return Located(entry, found.state, seen, found.dropped, parts)
-        return None
+                return Located(entry, found.state, seen, found.dropped, parts), seen
+        return None, seen or 0
 
     def find(self, thread: str, id: str, line: str = "") -> Located | None:
         """Find a state by its name; None where there is none."""
@@ -152,6 +206,11 @@ class ThreadStates:
             if found.state is not None:
                 return Located(entry, found.state, found.seen, found.dropped, parts)
         return None
+
+    def was_here(self, thread: str, id: str, line: str = "") -> bool:
+        """Tell whether a thread ever had a state of this name, given up or not."""
+        edge, named = edge_of(self.threads.ledger), line_name(line)
+        return any(was_saved(edge, one.run.id, named, id) for one in self.threads.generations(thread))
 
     def all(self, thread: str) -> Iterator[Located]:
         """Yield the states of a thread, of all lines, the newest first."""
@@ -269,7 +328,7 @@ class ThreadStates:
             line=state.line,
         )
         if learnt is not None:
-            _learn(entry, learnt)
+            note_learnt(entry, learnt)
             self.threads.memory.used(entry)
         return unpacked
 
@@ -299,51 +358,24 @@ class ThreadStates:
             return entry.run.states.contents(digests)
         return self._nearby.contents(entry, digests)
 
-    def _still(self, thread: str, line: str, parent: str | None, entry: Entry) -> int:
-        """Return where the thread's next run stands, if the parent is still the newest state of its line.
+    def _still(self, entry: Entry, line: str, parent: str | None, dropped: int | None) -> int:
+        """Return where a run of a thread stands, if the parent is still the newest state of its line.
 
         Raises:
             StateMoved: another one is.
         """
         position = entry.run.contract.position
-        newest = self.newest(thread, line)
+        newest = self.newest(entry.thread, line)
         if (None if newest is None else newest.state.id) == parent:
             return position
-        raise StateMoved(
-            f"the run of thread {thread!r:.200} was closed, and {parent!r} is not its newest state any more",
-            run=entry.run.id,
-            expected=0,
-            actual=position,
-            dropped=None,
-        )
+        raise _gone_on(entry, f"{parent!r} is not the newest state any more", dropped)
 
 
-def _learn(entry: Entry, learnt: Memo) -> None:
-    """Add what was learnt by reading to what is known of a run, which others save to at the same time."""
-    with entry.mutex:
-        if entry.memo.dropped == learnt.dropped:
-            entry.memo.lists.update(learnt.lists)
-            entry.memo.pieces.update(learnt.pieces)
-            for digest, others in learnt.rests.items():
-                entry.memo.refers(digest, others)
-            _used(entry.memo, learnt.lists)
-        elif (entry.memo.dropped or 0) < (learnt.dropped or 0):
-            entry.memo = learnt
-
-
-def _used(memo: Memo, lists: Collection[tuple[str | None, str]]) -> None:
-    """Note that lists were used just now, and let go of what is too much."""
-    for place in lists:
-        memo.lists[place] = memo.lists.pop(place)
-    for place in list(memo.lists)[:-LISTS_KNOWN]:
-        del memo.lists[place]
-    while len(memo.pieces) > PIECES_KNOWN:
-        memo.pieces.popitem(last=False)
-
-
-def states_in(entry: Entry) -> Iterator[Located]:
-    """Yield the states that one run of a thread keeps, of all lines, the newest first."""
-    contract = entry.run.contract
-    dropped = None if contract.saved is None else contract.saved.dropped
-    for state in entry.run.states.all():
-        yield Located(entry, state, contract.position, dropped)
+def _gone_on(entry: Entry, why: str, dropped: int | None) -> StateMoved:
+    return StateMoved(
+        f"in thread {entry.thread!r:.200} {why}: look again",
+        run=entry.run.id,
+        expected=0,
+        actual=entry.run.position,
+        dropped=dropped,
+    )

@@ -11,6 +11,8 @@ from ledger import Actor, Ledger, Run, Runtime
 from ledger.adapters.packs import Memo
 from ledger.adapters.threads.memory import Memory
 from ledger.adapters.threads.naming import run_name, thread_name
+from ledger.application.ledger import edge_of
+from ledger.application.states import was_given_up
 from ledger.errors import RunExists, RunNotFound
 from ledger.run.contract import Contract
 from ledger.values import check_id
@@ -31,7 +33,9 @@ class Entry:
     run: Run
     memo: Memo = field(default_factory=Memo)
     mutex: threading.Lock = field(default_factory=threading.Lock)
-    """Held while the memo is read or changed."""
+    """Held while the memo, or what stands, is read or changed."""
+    stands: OrderedDict[str | None, tuple[str, int | None]] = field(default_factory=OrderedDict)
+    """By line a state that the run keeps, with where states were last dropped when it was known to."""
 
 
 class Threads:
@@ -105,14 +109,14 @@ class Threads:
         """Yield the runs of a thread whose states are read: from this one to those that it went on from.
 
         A run that was restarted is not among them: its successor begins anew. Nor is what lies before one
-        whose states were all given up.
+        whose states were given up all at once, as a deletion does.
         """
         while True:
             yield entry
             if entry.generation == 1 or _begins_anew(entry.run.contract):
                 return
             before = self._join(entry.thread, entry.generation - 1)
-            if before is None or _was_given_up(before.run):
+            if before is None or was_given_up(edge_of(self.ledger), before.run.contract):
                 return
             entry = before
 
@@ -201,15 +205,6 @@ class Threads:
 
 def _begins_anew(contract: Contract) -> bool:
     return contract.predecessor is not None
-
-
-def _was_given_up(run: Run) -> bool:
-    """Tell whether the states of a run were given up and nothing was saved since."""
-    saved = run.contract.saved
-    if saved is None or saved.dropped is None or saved.lines:
-        return False
-    # Where the newest of each line were given up by name, older ones may be left.
-    return next(run.states.all(), None) is None
 
 
 def _as_id(thread: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from ledger import Run
 from ledger.adapters.packs import refers_to
-from ledger.adapters.threads import ThreadStates
+from ledger.adapters.threads import Threads, ThreadStates
 from ledger.adapters.threads.dropping import delete, drop, prune
 from ledger.errors import StateMoved, StoreBusy
 from ledger.integrity.findings import Standing
@@ -144,7 +145,7 @@ LEFT = {"prune": "4", "drop": "31", "delete": ""}
 @pytest.mark.parametrize("branch", [True, False], ids=["branch", "newest"])
 @pytest.mark.parametrize("deed", ["prune", "drop", "delete"])
 def test_what_is_saved_at_any_call_is_read_ever_after(store: FullStore, deed: str, branch: bool) -> None:
-    """A branch goes on from whatever it likes, and rests on none of what is gone."""
+    """It rests on none of what is gone, and goes on from nothing that was given up."""
     stepped = Stepped(store)
     for at in calls_to(store):
         thread = f"raced {deed} {branch} {at}"
@@ -179,15 +180,157 @@ def test_what_is_saved_at_any_call_is_read_ever_after(store: FullStore, deed: st
         if not admitted:
             assert stepped.calls < at
             break
-        # What was saved before a deletion took hold goes with the rest.
-        assert ("5" in listed) == (admitted == [True]) or (deed == "delete" and listed == [])
-        assert admitted == [True] or not branch
+        if deed == "delete":  # what was saved before it took hold goes with the rest
+            assert listed == []
+        else:
+            assert ("5" in listed) == (admitted == [True])
+        assert admitted == [True] or deed != "prune"
         assert [id for id in listed if id != "5"] == [id for id in LEFT[deed] if id in listed]
         deeds(thread)["prune"](states_of(opened(store)))
         whole(store, thread, saved)
         nothing_else(store, thread)
     else:
         pytest.fail("it takes more calls than were met by a save")
+
+
+@pytest.mark.parametrize("branch", [True, False], ids=["branch", "newest"])
+@pytest.mark.parametrize("meanwhile", ["deleted", "begun anew"])
+@pytest.mark.parametrize("runs", [1, 2])
+def test_what_goes_on_from_a_deleted_thread_is_refused_or_goes_too_whenever_it_was_deleted(
+    runs: int, meanwhile: str, branch: bool
+) -> None:
+    """Neither a later run nor what begins anew in it lets a state of the old thread in."""
+    store = MemoryStore()
+    stepped = Stepped(store)
+    for at in range(1, STEPS):
+        thread = f"deleted {runs} {meanwhile} {branch} {at}"
+        begun(store, thread)
+        if runs == 2:
+            opened(store).run(f"{thread}#1").close("completed")
+            Threads(opened(store)).open(thread)
+        writer = states_of(opened(cast(FullStore, stepped)))
+        found = writer.newest(thread)
+        assert found is not None
+        stepped.arm(at, lambda thread=thread: _deleted(store, thread, meanwhile))  # type: ignore[misc]
+        with suppress(StateMoved):
+            seen = None if branch else found.seen
+            writer.save(thread, "5", {"list": ["secret"]}, b"head", parent="4", seen=seen)
+        if stepped.calls < at:
+            break
+        expected = [(None, "anew")] if meanwhile == "begun anew" else []
+        if ids(states_of(opened(store)), thread) != expected:
+            # It was saved before, and the deletion cut in after it.
+            pytest.fail(f"at call {at}")
+        nothing_else(store, thread)
+    else:
+        pytest.fail("it takes more calls than were met by a deletion")
+
+
+def _deleted(store: FullStore, thread: str, meanwhile: str) -> None:
+    states = states_of(opened(store))
+    delete(states.threads, thread, by=BY)
+    if meanwhile == "begun anew":
+        states.save(thread, "anew", {"list": ["new"]}, b"head", seen=0)
+
+
+@pytest.mark.parametrize("branch", [True, False], ids=["branch", "newest"])
+def test_who_looked_before_a_deletion_ended_and_saves_after_it_is_told_to_look_again(branch: bool) -> None:
+    """It is saved in the next run, which the deletion does not close."""
+    store = MemoryStore()
+    writing, deleting = Stepped(store), Stepped(store)
+    after, refused = _first_call_after_the_close(store, deleting), 0
+    for at in range(1, STEPS):
+        thread = f"looked {branch} {at}"
+        begun(store, thread)
+        writer = states_of(opened(cast(FullStore, writing)))
+        found = writer.newest(thread)
+        assert found is not None
+        seen = None if branch else found.seen
+        stands, ended = threading.Event(), threading.Event()
+        said: list[bool] = []
+
+        def save(thread: Any = thread, writer: Any = writer, seen: Any = seen, said: Any = said) -> None:
+            try:
+                writer.save(thread, "5", {"list": ["secret"]}, b"head", parent="4", seen=seen)
+                said.append(True)
+            except StateMoved:
+                said.append(False)
+
+        def stop(stands: Any = stands, ended: Any = ended) -> None:
+            stands.set()
+            assert ended.wait(30)
+
+        with ThreadPoolExecutor(1) as pool:
+
+            def begin(pool: Any = pool, stands: Any = stands, save: Any = save) -> None:
+                pool.submit(save).add_done_callback(lambda done: stands.set())
+                assert stands.wait(30)
+
+            face = states_of(opened(cast(FullStore, deleting)))
+            writing.arm(at, stop)
+            deleting.arm(after, begin)
+            delete(face.threads, thread, by=BY)
+            ended.set()
+        assert ids(states_of(opened(store)), thread) == []
+        nothing_else(store, thread)
+        refused += said == [False]
+        if writing.calls < at:
+            break
+    assert refused > 2
+
+
+def _first_call_after_the_close(store: FullStore, deleting: Stepped) -> int:
+    for at in range(1, STEPS):
+        begun(store, thread := f"closed {at}")
+        closed: list[bool] = []
+
+        def look(thread: str = thread, closed: list[bool] = closed) -> None:
+            closed.append(opened(store).contract(f"{thread}#1").closed is not None)
+
+        face = states_of(opened(cast(FullStore, deleting)))
+        deleting.arm(at, look)
+        delete(face.threads, thread, by=BY)
+        if closed == [True]:
+            return at
+    raise AssertionError("a deletion closes the run")
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_what_begins_anew_while_a_thread_is_deleted_stays(runs: int) -> None:
+    store = MemoryStore()
+    stepped = Stepped(store)
+    kept = 0
+    for at in range(1, STEPS):
+        thread = f"anew {runs} {at}"
+        begun(store, thread)
+        if runs == 2:
+            opened(store).run(f"{thread}#1").close("completed")
+            Threads(opened(store)).open(thread)
+        rival = states_of(opened(store))
+        admitted: list[str] = []
+
+        def begin(rival: Any = rival, thread: Any = thread, admitted: Any = admitted) -> None:
+            entry = rival.threads.current(thread)
+            closed = entry.run.contract.closed is not None
+            rival.save(thread, "anew", {"list": ["new"]}, b"head", line="other")
+            rival.threads.open(thread).run.save_state_part("later", "task", b"part")
+            admitted.append("anew" if closed else "before")
+
+        face = states_of(opened(cast(FullStore, stepped)))
+        stepped.arm(at, begin)
+        delete(face.threads, thread, by=BY)
+        if not admitted:
+            break
+        # What was saved in the run that was deleted goes with it.
+        stays = admitted == ["anew"]
+        assert ids(states_of(opened(store)), thread) == ([("other", "anew")] if stays else [])
+        if stays:
+            kept += 1
+            run = states_of(opened(store)).threads.open(thread).run
+            state = run.states.find("anew", "other").state
+            assert state is not None
+            assert [part.task for part in run.states.parts(state._replace(id="later", line=None))] == ["task"]
+    assert kept > 2
 
 
 NAMES = ("a", "b", "c", "d")

@@ -11,8 +11,8 @@ import pytest
 from ledger import Ledger
 from ledger.adapters.packs import refers_to
 from ledger.adapters.threads import Located, ThreadStates
-from ledger.adapters.threads import states as module
-from ledger.adapters.threads.dropping import drop, prune
+from ledger.adapters.threads import knowing as module
+from ledger.adapters.threads.dropping import delete, drop, prune
 from ledger.application.states import SavedState
 from ledger.errors import IntegrityError, InvalidInput, RunIsClosed, StateMoved
 from ledger.stores.memory import MemoryStore
@@ -139,6 +139,61 @@ def test_a_value_that_is_no_data_saves_nothing(states: ThreadStates) -> None:
     assert newest(states).state.id == "1"
 
 
+def test_a_line_begins_however_many_others_moved(states: ThreadStates) -> None:
+    for number in range(70):
+        states.save("chat", "1", {"n": number}, b"head", line=f"line-{number}", seen=0)
+    for number in range(70):
+        found = newest(states, f"line-{number}")
+        states.save("chat", "2", {"n": number}, b"head", line=f"line-{number}", parent="1", seen=found.seen)
+    with pytest.raises(StateMoved):
+        states.save("chat", "1b", {}, b"head", line="line-0", seen=0)
+    assert newest(states, "line-0").state.id == "2"
+
+
+@pytest.mark.parametrize("seen", [0, None], ids=["newest", "branch"])
+@pytest.mark.parametrize("between", ["read", "process", "closed", "pruned"])
+def test_a_state_said_again_is_where_it_is_however_it_was_stored(
+    ledger: Ledger, states: ThreadStates, between: str, seen: int | None
+) -> None:
+    chat(states, "chat", 40, size=100)
+    found = newest(states)
+    said = {"list": [*states.read(found, learn=True).values["list"], "new" * 50], "count": 1}
+    mark = seen if seen is None else found.seen
+    states.save("chat", "41", said, b"head", parent="40", seen=mark)
+    again = states_of(ledger) if between == "process" else states
+    if between == "read":
+        again.read(newest(again), learn=True)
+    elif between == "closed":
+        close(states)
+    elif between == "pruned":
+        prune(states_of(ledger).threads, "chat", by=BY)
+    reordered = {"count": 1, "list": said["list"]}
+    entry, position = again.save("chat", "41", reordered, b"head", parent="40", seen=mark)
+    assert ids(again)[0][1] == "41"
+    if seen == 0 or between == "pruned":
+        assert len([one for one in ids(again) if one[1] == "41"]) == 1
+        assert len(list(ledger.log("chat#1"))) == 42 + (between == "closed") + (between == "pruned")
+    again.save("chat", "42", {}, b"head", parent="41", seen=position)
+    assert newest(states_of(ledger)).state.run == entry.run.id or between == "closed"
+
+
+def test_another_state_of_the_same_name_is_none_that_is_said_again(
+    ledger: Ledger, states: ThreadStates
+) -> None:
+    put(states, "1")
+    put(states, "2", "1", list=["a"], count=1)
+    for parent, head, said in (
+        ("0", b"head", {"count": 1, "list": ["a"]}),
+        ("1", b"head", {"list": ["a"], "count": 2}),
+        ("1", b"head", {"list": ["b"], "count": 1}),
+        ("1", b"head", {"list": ["a"]}),
+        ("1", b"other", {"list": ["a"], "count": 1}),
+    ):
+        with pytest.raises(StateMoved):
+            states_of(ledger).save("chat", "2", said, head, parent=parent, seen=2)
+    assert states.read(newest(states)).values == {"list": ["a"], "count": 1}
+
+
 # --- what was given up ---------------------------------------------------------------------------
 
 
@@ -147,8 +202,55 @@ def test_who_knows_of_no_drop_stores_again_what_was_freed(ledger: Ledger, states
     before = states.read(newest(states)).values["list"]
     other = states_of(ledger)
     drop(other.threads, "chat", [("", str(number)) for number in range(1, 41)], by=BY)
-    states.save("chat", "41", {"list": [*before, "new"]}, b"head", parent="40")
+    states.save("chat", "41", {"list": [*before, "new"]}, b"head")
     assert states_of(ledger).read(newest(states_of(ledger))).values["list"] == [*before, "new"]
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["newest", "branch"])
+@pytest.mark.parametrize("deed", ["delete", "delete and begin anew", "drop", "restart"])
+@pytest.mark.parametrize("same", [True, False], ids=["same program", "another"])
+def test_nobody_goes_on_from_what_was_given_up(
+    ledger: Ledger, states: ThreadStates, same: bool, deed: str, seen: bool
+) -> None:
+    chat(states, "chat", 3)
+    found = newest(states)
+    other = states if same else states_of(ledger)
+    if deed == "drop":
+        drop(other.threads, "chat", [("", "3")], by=BY)
+    elif deed == "restart":
+        ledger.restart("chat#1", as_="chat#2", by=BY, reason="the rules changed")
+    else:
+        delete(other.threads, "chat", by=BY)
+    if deed == "delete and begin anew":
+        put(other, "rival")
+    before = ids(states_of(ledger))
+    for _ in range(2):
+        with pytest.raises(StateMoved):
+            put(states, "4", "3", seen=found.seen if seen else None, secret="x")
+    assert ids(states_of(ledger)) == before
+
+
+def test_a_branch_goes_on_from_what_was_never_here(states: ThreadStates) -> None:
+    put(states, "1", "of another ledger", seen=None)
+    put(states, "2", "of another thread", seen=None)
+    assert [id for _, id in ids(states)] == ["2", "1"]
+
+
+def test_a_rival_in_a_later_run_is_seen_by_who_looked_in_an_earlier_one(
+    ledger: Ledger, states: ThreadStates
+) -> None:
+    """Where the earlier run stood says nothing of the later one."""
+    chat(states, "chat", 80)
+    found = newest(states)
+    close(states)
+    rival = states_of(ledger)
+    put(rival, "81", "80", seen=newest(rival).seen)
+    for number in range(64):
+        rival.save("chat", "1", {}, b"", line=f"line-{number}", seen=0)
+    assert rival.threads.current("chat") is not None
+    assert newest(states).state.id == "81"
+    with pytest.raises(StateMoved):
+        put(states, "81b", "80", seen=found.seen)
 
 
 def test_who_goes_on_from_a_state_that_was_kept_goes_on(ledger: Ledger, states: ThreadStates) -> None:

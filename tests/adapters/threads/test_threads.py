@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 from ledger import Actor, Ledger, open_ledger
-from ledger.adapters.threads import Threads, run_name
+from ledger.adapters.packs import pack
+from ledger.adapters.threads import Threads, ThreadStates, run_name
 from ledger.adapters.threads import threads as module
+from ledger.adapters.threads.dropping import drop, prune
+from ledger.adapters.threads.raw import RAW
+from ledger.application import freeing
 from ledger.application.edge import Edge
 from ledger.errors import RunNotFound
 from ledger.stores.base import Append, Appended
@@ -175,6 +179,26 @@ def test_what_lies_before_a_run_whose_states_were_given_up_is_not_read(threads: 
     close(threads, "chat")
     after = threads.open("chat")
     assert [one.generation for one in threads.past(after)] == [3]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_run_whose_states_were_given_up_by_name_hides_none_before_it(
+    threads: Threads, many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that paid in its first run would pay again."""
+    monkeypatch.setattr(freeing, "BATCH", 2)
+    threads.open("chat").run.save_state("s-1", pack({}, b"", RAW).content)
+    close(threads, "chat")
+    names = [f"s-{number}" for number in range(2, 6 if many else 4)]
+    for name in names:
+        threads.open("chat").run.save_state(name, pack({}, b"", RAW).content, branch=True)
+    drop(threads, "chat", [("", name) for name in names], by="human:kim")
+    for _ in range(2):
+        entry = threads.open("chat")
+        assert [one.generation for one in threads.past(entry)][-1] == 1
+        close(threads, "chat")
+    assert prune(threads, "chat", by="human:kim").states == 0
+    assert [one.state.id for one in ThreadStates(threads, RAW).all("chat")] == ["s-1"]
 
 
 def test_handles_of_threads_that_were_not_used_are_let_go(

@@ -39,6 +39,8 @@ class Blobs:
         self._bytes = 0
         self.missing = 0
         self.expired = 0
+        self.given_up = 0
+        """How many of those that were dropped on purpose are of states that were given up."""
 
     def note(self, record: Record) -> None:
         """Remember the content that an event names."""
@@ -62,7 +64,7 @@ class Blobs:
             elif named.state is None:
                 self._miss(digest, named)
             elif self._given_up(named):
-                self.expired += 1
+                self._count_given_up()
             else:
                 self._states[digest] = named
 
@@ -74,10 +76,14 @@ class Blobs:
             self._drops = None
         for digest, named in self._states.items():
             if self._given_up(named):
-                self.expired += 1
+                self._count_given_up()
             else:
                 self._miss(digest, named)
         self._states.clear()
+
+    def _count_given_up(self) -> None:
+        self.expired += 1
+        self.given_up += 1
 
     def _miss(self, digest: bytes, named: _Named) -> None:
         self.missing += 1

@@ -130,7 +130,10 @@ class Report:
     """Contents that are not there although no event says that they were dropped: each is a finding that this
     program cannot judge."""
     expired_blobs: int = 0
-    """Contents that are not there because they were dropped on purpose, as the tenant's own stream says."""
+    """Contents that are not there because they were dropped on purpose, as the tenant's own stream says, or
+    the run whose states were given up."""
+    given_up_blobs: Mapping[str, int] = field(default_factory=dict)
+    """How many of these are of states that were given up, by run."""
     unfinished_blobs: int = 0
     """Contents that are there although the tenant's own stream says that they were dropped; looked for by who
     verifies a ledger of this program as a whole."""

@@ -76,6 +76,11 @@ class StreamCheck:
         """Digests whose content was dropped on purpose."""
         return self._blobs.expired
 
+    @property
+    def given_up_blobs(self) -> int:
+        """Digests among these whose states were given up, as the stream itself says."""
+        return self._blobs.given_up
+
     def run(self, progress: Callable[[str, int], None]) -> StreamReport:
         """Read and check every row; `progress` is told the rows of each page."""
         with readable(self._notes):

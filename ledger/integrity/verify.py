@@ -115,6 +115,7 @@ class _Work:
         self._done: dict[str, _Done] = {}
         self._events = self._known = self._upto = self._end = 0
         self._missing = self._expired = self._passed_over = self._repeated = self._unordered = 0
+        self._given_up: dict[str, int] = {}
         self._unguarded: tuple[str, ...] = ()
         # Read before streams are listed: what a head says now, its stream must reach.
         self._heads = self._source_heads()
@@ -175,6 +176,8 @@ class _Work:
             self._done[stream] = _Done(check.run(self._tell), notes, check.tally, check.unordered)
             self._missing += check.missing_blobs
             self._expired += check.expired_blobs
+            if check.given_up_blobs:
+                self._given_up[stream] = check.given_up_blobs
             self._passed_over += check.passed_over
             self._repeated += check.repeated_ids
             self._upto = max(self._upto, check.gid)
@@ -195,6 +198,7 @@ class _Work:
             omitted=sum(one.omitted for one in notes),
             missing_blobs=self._missing,
             expired_blobs=self._expired,
+            given_up_blobs=self._given_up,
             passed_over=self._passed_over,
             repeated_ids=self._repeated,
             unordered=self._unordered,

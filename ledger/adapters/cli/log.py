@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,12 +23,16 @@ done it. Each record is checked against its hash and the one before it. With --s
 source, and its stream is shown; '$ledger' is the stream of the ledger itself: which runs could not be read,
 which contents were dropped.
 
+--only and --but choose events by name, or by what it begins with up to a dot; each may be given several
+times. A conversation whose states are saved here is told without them by --but state.
+
 With --json: JSON Lines, one record a line, with its hash and its global position (a string).
 
 \b
 Examples:
   intent-ledger log refund-17
   intent-ledger log refund-17 --after 100 --limit 20
+  intent-ledger log 'order-17#1' --but state
   intent-ledger log --source policy:refunds
   intent-ledger log refund-17 --json | jq 'select(.name == "goal.revised")'
 """
@@ -51,6 +55,14 @@ def log(
         int | None,
         typer.Option("--limit", metavar="N", min=1, help="Most events to show.", show_default=False),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME", help="Only events of this name or kind.", show_default=False),
+    ] = None,
+    but: Annotated[
+        list[str] | None,
+        typer.Option("--but", metavar="NAME", help="No events of this name or kind.", show_default=False),
+    ] = None,
     ledger: LedgerOption = None,
     tenant: TenantOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON Lines, one record a line.")] = False,
@@ -59,14 +71,17 @@ def log(
     from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.screen import Screen
 
+    wanted = _wanted(only or (), but or ())
     screen = Screen(as_json=as_json)
     with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
         if run == OWN and not source:
-            records = _bounded(own_records(opened, after), upto, limit)
+            records = _upto(own_records(opened, after), upto)
         elif source:
-            records = _bounded(opened.log_source(run, after=after), upto, limit)
+            records = _upto(opened.log_source(run, after=after), upto)
         else:
-            records = opened.log(run, after=after, upto=upto, limit=limit)
+            most = None if only or but else limit
+            records = opened.log(run, after=after, upto=upto, limit=most)
+        records = islice(filter(wanted, records), limit)
         if as_json:
             for record in records:
                 screen.record(as_json_object(record))
@@ -90,8 +105,33 @@ def own_records(opened: Ledger, after: int) -> Iterator[Record]:
     return records_of(edge_of(opened), STREAM, after=after)
 
 
-def _bounded(records: Iterator[Record], upto: int | None, limit: int | None) -> Iterator[Record]:
-    for record in islice(records, limit):
+def _wanted(only: Sequence[str], but: Sequence[str]) -> Callable[[Record], bool]:
+    """Tell which events are asked for, each by its name or by the parts that it begins with."""
+    from ledger.events import EVENT_CLASSES
+
+    names = [kind.name for kind in EVENT_CLASSES]
+    for option, given in (("--only", only), ("--but", but)):
+        for one in given:
+            if not any(_is(name, one) for name in names):
+                kinds = ", ".join(sorted({name.partition(".")[0] for name in names}))
+                raise typer.BadParameter(
+                    f"no event is named {one!r}; give a name, e.g. state.saved, or a kind: {kinds}",
+                    param_hint=option,
+                )
+
+    def wanted(record: Record) -> bool:
+        named = [one for one in only if _is(record.name, one)]
+        return bool(named or not only) and not any(_is(record.name, one) for one in but)
+
+    return wanted
+
+
+def _is(name: str, asked: str) -> bool:
+    return name == asked or name.startswith(f"{asked}.")
+
+
+def _upto(records: Iterator[Record], upto: int | None) -> Iterator[Record]:
+    for record in records:
         if upto is not None and record.position > upto:
             return
         yield record

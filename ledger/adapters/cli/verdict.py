@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from ledger.adapters.cli.exits import Exit
+from ledger.adapters.cli.visible import one_line
 from ledger.adapters.cli.words import counted, quoted
 from ledger.integrity.findings import WHOLE
 from ledger.integrity.verify import Check, Finding, Report, Standing, StreamReport
@@ -39,12 +42,15 @@ def sentence(report: Report) -> list[str]:
             f"MISSING: {missing} that records name: never kept here, or taken away. No event says that "
             "they were dropped, so this cannot be told."
         )
-    if report.expired_blobs:
-        expired = counted(report.expired_blobs, "content")
+    given_up = sum(report.given_up_blobs.values())
+    if report.expired_blobs > given_up:
+        expired = counted(report.expired_blobs - given_up, "content")
         said.append(
             f"EXPIRED: {expired} that records name, dropped on purpose (one that several runs name counts "
             "for each): `intent-ledger log '$ledger'` says when, by whom and why."
         )
+    if given_up:
+        said.append(_given_up(report.given_up_blobs))
     if report.unfinished_blobs:
         still = counted(report.unfinished_blobs, "content")
         said.append(
@@ -68,6 +74,18 @@ def sentence(report: Report) -> list[str]:
             "stored, but events can be altered without it: run intent-ledger doctor."
         )
     return said if report.anchored else [*said, UNANCHORED]
+
+
+def _given_up(contents: Mapping[str, int]) -> str:
+    """Say of which runs states were given up, those first that have most."""
+    runs = sorted(contents, key=lambda run: (-contents[run], run))
+    more = f" and {counted(len(runs) - 1, 'other run')}" if len(runs) > 1 else ""
+    given_up = counted(sum(contents.values()), "content")
+    look = f"intent-ledger log {shlex.quote(one_line(runs[0]))} --only state.dropped"
+    return (
+        f"GIVEN UP: {given_up} of saved states of run {quoted(runs[0])}{more}, dropped on purpose: "
+        f"`{look}` says when, by whom and why."
+    )
 
 
 def _verdict(report: Report) -> str:
@@ -105,6 +123,7 @@ def summary(report: Report) -> dict[str, Any]:
         "checked": {str(check): count for check, count in report.checked.items()},
         "missing_contents": report.missing_blobs,
         "expired_contents": report.expired_blobs,
+        "given_up_contents": dict(report.given_up_blobs),
         "unfinished_contents": report.unfinished_blobs,
         "repeated_ids": report.repeated_ids,
         "not_yet_in_order": report.unordered,

@@ -21,6 +21,8 @@ _NAMES = ("role", "id", "tool", "key", "node")
 """Fields that say what an event is about; those that it has begin its line, two at most."""
 _JSON = ("args", "args_in_full")
 """Fields whose text is JSON."""
+_MANY = ("states", "kept")
+"""Fields that name saved states."""
 _MOST = 240
 """Characters of a text where it is to be brief."""
 _SAYINGS = ("text", "goal", "question", "content", "note")
@@ -76,16 +78,25 @@ def event_words(event: Event, contents: Mapping[str, Any], *, brief: bool) -> Wo
     reasons = tuple(
         f"{number}. {_reason(one, contents, brief)}" for number, one in enumerate(said.pop("reasons", ()), 1)
     )
+    many = {name: _names_of(said.pop(name)) for name in _MANY if name in said}
     fields = {
         name: one_line(value, _MOST if brief else None) if name in _JSON else _value(value, contents, brief)
         for name, value in said.items()
-    }
+    } | many
     names = [field for field in _NAMES if field in fields][:2]
     name = " ".join(fields.pop(field) for field in names)
     saying = next((fields.pop(field) for field in _SAYINGS if field in fields), "")
     headline = ": ".join(part for part in (name, saying) if part)
     rest = ", ".join(f"{field.replace('_', ' ')} {value}" for field, value in fields.items())
     return Words(headline, rest, reasons)
+
+
+def _names_of(states: list[dict[str, Any]]) -> str:
+    """Count saved states and name the first ones: there may be hundreds, and `--json` has them all."""
+    names = [
+        quoted(one["id"]) + (f" of {quoted(one['line'])}" if one.get("line") else "") for one in states[:3]
+    ]
+    return f"{len(states):,}: {', '.join(names)}{', …' if len(states) > len(names) else ''}"
 
 
 def _reason(one: Mapping[str, Any], contents: Mapping[str, Any], brief: bool) -> str:

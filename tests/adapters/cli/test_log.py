@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from ledger import open_ledger
+from ledger.adapters.threads.dropping import prune
 from ledger.codec import reencode
 from tests.adapters.cli.command import at_terminal
 from tests.adapters.cli.conftest import Alter, Call
 from tests.adapters.cli.ledgers import RAISE_THE_LIMIT
 from tests.adapters.cli.stops import make
+from tests.adapters.threads.plain import chat, states_of
 
 
 def test_shows_one_event_a_line(call: Call, good: Path) -> None:
@@ -123,3 +125,45 @@ def test_at_a_terminal_each_reason_begins_a_line(refused: Path, columns: int) ->
     assert "\n       1. constraint_reworded: " in out
     assert "\n       2. source_revised: " in out
     assert all(len(line) <= columns for line in out.splitlines())
+
+
+@pytest.fixture
+def talked(tmp_path: Path) -> Path:
+    """Return a ledger with a thread of which states were saved and given up."""
+    path = tmp_path / "talked.db"
+    with open_ledger(path) as ledger:
+        states = states_of(ledger)
+        chat(states, "order-17", 5)
+        ledger.run("order-17#1").promise("mail", "Mail the customer", owed_to="customer:17")
+        prune(states.threads, "order-17", by="human:kim", reason="old")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("chosen", "names"),
+    [
+        (["--but", "state"], ["run.opened", "obligation.opened"]),
+        (["--only", "state", "--but", "state.saved"], ["state.dropped"]),
+        (["--only", "obligation.opened", "--only", "run"], ["run.opened", "obligation.opened"]),
+        (["--only", "state.saved", "--after", "2", "--limit", "2"], ["state.saved", "state.saved"]),
+        (["--but", "run", "--but", "state", "--limit", "1"], ["obligation.opened"]),
+    ],
+)
+def test_events_are_chosen_by_their_name_or_kind(
+    call: Call, talked: Path, chosen: list[str], names: list[str]
+) -> None:
+    told = call("log", "order-17#1", *chosen, "--ledger", talked, "--json")
+    assert [json.loads(line)["name"] for line in told.out.splitlines()] == names
+
+
+@pytest.mark.parametrize("option", ["--only", "--but"])
+def test_a_name_that_no_event_has_is_a_mistake(call: Call, talked: Path, option: str) -> None:
+    told = call("log", "order-17#1", option, "states", "--ledger", talked)
+    assert (told.code, told.out) == (64, "")
+    assert "no event is named 'states'" in told.err
+
+
+def test_states_that_were_given_up_are_counted_and_not_listed(call: Call, talked: Path) -> None:
+    (line,) = call("log", "order-17#1", "--only", "state.dropped", "--ledger", talked).out.splitlines()
+    assert "states 4: 1, 2, 3, …" in line or "states 4: 4, 3, 2, …" in line
+    assert "reason old" in line

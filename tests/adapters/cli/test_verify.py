@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,10 +12,12 @@ import pytest
 
 from ledger import open_ledger
 from ledger.adapters.cli.verdict import UNANCHORED, where_words
+from ledger.adapters.threads.dropping import delete
 from ledger.integrity.verify import Standing
 from tests.adapters.cli.command import Answer, at_terminal, run
 from tests.adapters.cli.conftest import Alter, Call
 from tests.adapters.cli.ledgers import RAISE_THE_LIMIT, respelt
+from tests.adapters.threads.plain import chat, states_of
 from tests.integrity.book import Torn
 
 
@@ -239,3 +243,23 @@ def test_many_findings_are_counted_beyond_those_that_are_shown(
 
 def test_progress_is_shown_where_somebody_watches(long: Path) -> None:
     assert "verifying" in at_terminal("verify", "--all", "--ledger", long).out
+
+
+def test_states_that_were_given_up_are_looked_for_in_the_log_of_their_run(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "threads.db"
+    with open_ledger(path) as ledger:
+        states = states_of(ledger)
+        for thread in ("a b", "c"):
+            chat(states, thread, 9 if thread == "a b" else 3)
+            delete(states.threads, thread, by="human:kim")
+    told = call("verify", "--all", "--ledger", path)
+    assert (told.code, "EXPIRED" in told.out) == (0, False)
+    assert (
+        'GIVEN UP: 12 contents of saved states of run "a b#1" and 1 other run, dropped on purpose' in told.out
+    )
+    (look,) = re.findall(r"`intent-ledger (.*)`", told.out.replace("\n", " "), re.DOTALL)[-1:]
+    found = call(*shlex.split(look), "--ledger", path)
+    assert "state.dropped" in found.out
+    document = call("verify", "--all", "--ledger", path, "--json").document
+    assert document["given_up_contents"] == {"a b#1": 9, "c#1": 3}
+    assert document["expired_contents"] == 12

@@ -2,7 +2,9 @@
 
 The ledger's record decides, whatever a graph is resumed with: what a person answered there counts, and what
 they answer through the graph is recorded there first. An answer belongs to the act that was asked about, by
-the id of the interrupt that asked, never by the order in which questions come.
+the id of the interrupt that asked, never by the order in which questions come: LangGraph hands the answers of
+a task to its `interrupt()` calls in their order, so those to approvals are none of them: these have ids of
+their own, by which no such call finds an answer.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from weakref import WeakValueDictionary
 import anyio
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.types import Interrupt, interrupt
+from langgraph.errors import GraphInterrupt
+from langgraph.types import Interrupt
 
-from ledger.adapters.langgraph.running import configurable
+from ledger.adapters.langgraph.running import Entered, configurable, entered_with
 from ledger.canonical import invalid
 from ledger.errors import ApprovalRequired
 from ledger.run.contract import Contract, by_id
@@ -27,6 +30,10 @@ SCRATCHPAD = "__pregel_scratchpad"
 TASK = "__pregel_task_id"
 INTERRUPT = "__interrupt__"
 NAMESPACE = "checkpoint_ns"
+NOBODY = "00000000-0000-0000-0000-000000000000"
+"""The task of which LangGraph says that it wrote what a graph was called with."""
+RESUME = "__resume__"
+RESUMED = "__pregel_resume_map"
 KIND = "approval"
 """What the value of such an interrupt says of itself, as `type`."""
 
@@ -124,8 +131,29 @@ def place(config: RunnableConfig) -> RunnableConfig | None:
     return {"configurable": where}
 
 
+def is_told(config: RunnableConfig) -> bool:
+    """Tell whether a task was resumed with anything that may answer an approval."""
+    return bool(configurable(config).get(RESUMED)) or _plainly(config) is not None
+
+
+def take(config: RunnableConfig, kept: CheckpointTuple | None) -> None:
+    """Take a plain answer to an approval away from what else may interrupt in this task, and keep it.
+
+    Args:
+        config: of the task.
+        kept: the checkpoint that it works on, with what was written beside it.
+    """
+    said, told, entered = configurable(config), _plainly(config), entered_with(config)
+    asked = None if told is None else _asked_last(said, kept)
+    if asked is None or entered is None:
+        return
+    said[SCRATCHPAD].get_null_resume(True)
+    if told is not entered.stale:
+        entered.told[asked.id] = told
+
+
 def heard(config: RunnableConfig, kept: CheckpointTuple | None) -> Answer | None:
-    """Return what this task was resumed with since it asked last; None: nothing, or it asked no person.
+    """Return what this invocation answers to what the task asked last; None: nothing, or it asked no person.
 
     Args:
         config: of the task.
@@ -134,16 +162,37 @@ def heard(config: RunnableConfig, kept: CheckpointTuple | None) -> Answer | None
     Raises:
         InvalidInput: it is no answer to what was asked.
     """
-    said = configurable(config)
-    pad, asked = said.get(SCRATCHPAD), _asked_last(said, kept)
-    if pad is None or asked is None:
+    said, entered = configurable(config), entered_with(config)
+    asked = _asked_last(said, kept)
+    if asked is None:
         return None
-    told = pad.get_null_resume(True)
-    if told is not None:
-        pad.resume.append(told)
-    if not pad.resume or asked.id != interrupt_id(str(said.get(NAMESPACE)), len(pad.resume) - 1):
-        return None
-    return answer_to(asked, pad.resume[-1])
+    take(config, kept)
+    plain = {} if entered is None else entered.told
+    by_id = said.get(RESUMED) or {}
+    if asked.id in by_id:
+        return answer_to(asked, by_id[asked.id])
+    return answer_to(asked, plain[asked.id]) if asked.id in plain else None
+
+
+def left(entered: Entered, kept: CheckpointTuple) -> CheckpointTuple:
+    """Return a checkpoint that a graph goes on from, without a plain answer to what was asked before.
+
+    LangGraph leaves such an answer beside the checkpoint, and would take it for that to the next question.
+    """
+    writes = kept.pending_writes or []
+    stale = [one for one in writes if one[0] == NOBODY and one[1] == RESUME]
+    if not stale:
+        return kept
+    entered.stale = stale[0][2]
+    if not (isinstance(entered.stale, Mapping) and {"approve", "by"} <= entered.stale.keys()):
+        return kept  # it may have been lost on its way to the program's own question
+    return kept._replace(pending_writes=[one for one in writes if one not in stale])
+
+
+def _plainly(config: RunnableConfig) -> Any:
+    """Return the answer that this task's graph was resumed with, where it names no interrupt; None: none."""
+    pad = configurable(config).get(SCRATCHPAD)
+    return None if pad is None else pad.get_null_resume(False)
 
 
 def _asked_last(said: Mapping[str, Any], kept: CheckpointTuple | None) -> Interrupt | None:
@@ -165,9 +214,7 @@ def ask(value: Mapping[str, Any]) -> None:
     Raises:
         GraphInterrupt: always.
     """
-    while True:
-        # What it returns are answers that were heard before; once there are no more it interrupts.
-        interrupt(dict(value))
+    raise GraphInterrupt((Interrupt(value=dict(value), id=interrupt_id(value["approval"])),))
 
 
 def answer_to(asked: Interrupt, told: Any) -> Answer:
@@ -198,6 +245,6 @@ def answer_to(asked: Interrupt, told: Any) -> Answer:
     return Answer(wanted, told["approve"], by, reason)
 
 
-def interrupt_id(namespace: str, answered: int) -> str:
-    """Return the id of the interrupt that a task raises after so many answers, as LangGraph makes it."""
-    return Interrupt.from_ns(None, f"{namespace}|{answered}" if answered else namespace).id
+def interrupt_id(approval: str) -> str:
+    """Return the id of the interrupt that asks for an approval: no task has a namespace like that."""
+    return Interrupt.from_ns(None, f"{KIND}|{approval}").id

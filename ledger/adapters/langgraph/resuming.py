@@ -5,6 +5,7 @@ Why so: docs/decisions/0069-the-gate-is-asked-where-a-thread-is-entered.md
 
 from __future__ import annotations
 
+import shlex
 import threading
 import time
 from collections import OrderedDict
@@ -13,19 +14,24 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ledger import Actor, Ledger, Resumption, Run, Runtime
-from ledger.adapters.langgraph.configs import configurable, is_root_loop
+from ledger.adapters.langgraph.configs import configurable, is_loop, is_root_loop
 from ledger.adapters.langgraph.resting import saves_at_exit
 from ledger.adapters.langgraph.running import ENTERED, Entered, entered_with
 from ledger.adapters.threads import Entry, Threads, run_name
+from ledger.adapters.threads.naming import plain_goal
+from ledger.application.resuming import Patience
 from ledger.canonical import invalid
 from ledger.errors import RunIsClosed, RunIsHeld, RunNotFound
 from ledger.gate import IDLE_SECONDS, LIVE_SECONDS
 from ledger.run.contract import Contract
+from ledger.run.decision import is_agent
 
 KEPT = 1024
 """Threads of which it is known that this saver works on them."""
 STRICT = "__pregel_strict_resume"
 """Makes LangGraph refuse answers to interrupts that nobody waits for; else it passes over them."""
+CODE = Actor("service:langgraph")
+"""By whose decision it is not asked whether a goal holds that nobody gave: this code's."""
 PAUSE = 0.2
 """Seconds between two looks at a lease."""
 UNFINISHED = frozenset(("__interrupt__", "__error__"))
@@ -38,8 +44,9 @@ class Gate:
 
     runtime: Runtime | None = None
     """The fingerprint of the graph: versions that the gate compares, e.g. `Runtime(prompt="refunds-7")`."""
-    idle_seconds: int | None = IDLE_SECONDS
-    """How long a thread may lie still until somebody has to confirm its goal; None: for ever."""
+    idle_seconds: int | Literal["by_goal"] | None = "by_goal"
+    """How long a thread may lie still until somebody has to confirm its goal; None: for ever. `by_goal`: a day
+    where a goal was given, and for ever where the goal is the sentence that names the thread."""
     live_seconds: int = LIVE_SECONDS
     """How long after its last sign of life a thread is left alone that another actor or session works on."""
     asks_outside: bool = True
@@ -49,9 +56,21 @@ class Gate:
     crash: until their leases end. 0: not at all."""
 
     def __post_init__(self) -> None:
+        if self.runtime is not None and not isinstance(self.runtime, Runtime):
+            raise invalid("runtime", f"give a Runtime, e.g. Runtime(prompt=…), not {self.runtime!r:.50}")
+        if not isinstance(self.asks_outside, bool):
+            raise invalid("asks_outside", f"give True or False, not {self.asks_outside!r:.50}")
+        idle = IDLE_SECONDS if self.idle_seconds == "by_goal" else self.idle_seconds
+        Patience(idle, self.live_seconds)  # type: ignore[arg-type]  # it checks them
         seconds = self.wait_seconds
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 86_400:
             raise invalid("wait_seconds", f"give seconds from 0 on, less than a day, not {seconds!r:.50}")
+
+    @property
+    def is_milder(self) -> bool:
+        """Tell whether it asks less than there is to ask unless somebody decides otherwise."""
+        idle = IDLE_SECONDS if self.idle_seconds == "by_goal" else self.idle_seconds
+        return self.live_seconds < LIVE_SECONDS or idle is None or idle > IDLE_SECONDS
 
 
 GateChoice = Gate | Literal["off"] | None
@@ -79,9 +98,22 @@ class ThreadIsHeld(RunIsHeld):
 class Gatekeeper:
     """Enters threads for the loops of graphs. Programs' threads may share it."""
 
-    def __init__(self, ledger: Ledger, threads: Threads, gate: GateChoice = None) -> None:
+    def __init__(self, ledger: Ledger, threads: Threads, gate: GateChoice, custodian: Actor) -> None:
+        """Take how the gate is asked; a milder one is by the decision of the `custodian`.
+
+        Raises:
+            InvalidInput: it is no gate, or would be milder by the decision of an agent.
+        """
         if gate is not None and gate != "off" and not isinstance(gate, Gate):
             raise invalid("gate", f'give a Gate, or "off", not {gate!r:.50}')
+        if isinstance(gate, Gate) and gate.is_milder and is_agent(custodian):
+            raise invalid(
+                "gate",
+                f"live_seconds below {LIVE_SECONDS}, and idle_seconds above {IDLE_SECONDS:,} or None, are for people "
+                "and services to decide, and this saver writes as an agent: say who did, with "
+                'custodian=Actor("service:…") or Actor("human:…")',
+            )
+        self._custodian = custodian
         self._ledger = ledger
         self._threads = threads
         self._gate = Gate() if gate is None else gate
@@ -91,7 +123,9 @@ class Gatekeeper:
     @staticmethod
     def is_entering(config: Any) -> bool:
         """Tell whether a graph that begins to run reads where its thread stands; it enters it once."""
-        return is_root_loop(config) and entered_with(config) is None
+        said = configurable(config)
+        within = isinstance(said.get(ENTERED), Entered)  # a node that calls a graph, with its own config
+        return entered_with(config) is None and (is_loop(config) if within else is_root_loop(config))
 
     def enter(self, config: Any) -> Entered:
         """Enter a thread for the loop whose config this is, and leave there what it goes on with.
@@ -103,7 +137,11 @@ class Gatekeeper:
         said = config["configurable"]
         thread = str(said["thread_id"])
         entered = self._enter(thread, saves_at_exit(config))
-        said[ENTERED], said[STRICT] = entered, True
+        around = said.get(ENTERED)
+        if isinstance(around, Entered):
+            around.others[thread] = entered
+        else:
+            said[ENTERED], said[STRICT] = entered, True
         return entered
 
     def wrote(self, thread: str, channels: Iterable[str]) -> None:
@@ -124,6 +162,9 @@ class Gatekeeper:
             goal: another goal; None: the same.
             actor: who writes; no agent.
 
+        Where its run was restarted under a name that is none of the thread, the run that answers for it now is
+        succeeded.
+
         Raises:
             RunNotFound: the thread was never begun.
             RunIsClosed: its run has ended.
@@ -134,7 +175,7 @@ class Gatekeeper:
             run = run_name(thread, 1)
             raise RunNotFound(f"thread {thread!r} was never begun: there is no run {run!r}", run=run)
         self._ledger.restart(
-            entry.run.id,
+            self._heir(entry).id,
             as_=run_name(thread, entry.generation + 1),
             reason=reason,
             by=by,
@@ -144,6 +185,14 @@ class Gatekeeper:
         successor = self._threads.current(thread)
         assert successor is not None
         return successor.run
+
+    def _heir(self, entry: Entry) -> Run:
+        """Return the run that answers for what the last run of a thread did and owes."""
+        run, known = entry.run, {entry.run.id}
+        while (closed := run.contract.closed) is not None and closed.successor not in (None, *known):
+            run = self._ledger.run(closed.successor or "", actor=self._threads.actor)
+            known.add(run.id)
+        return run
 
     # --- entering ---------------------------------------------------------------------------------
 
@@ -204,12 +253,16 @@ class Gatekeeper:
     def _ask(self, entry: Entry, *, dry_run: bool = False) -> Resumption[Run]:
         gate = self._gate
         assert isinstance(gate, Gate)
+        idle = gate.idle_seconds
+        if idle == "by_goal":
+            idle = None if entry.run.contract.goal.text == plain_goal(entry.thread) else IDLE_SECONDS
         return self._ledger.resume(
             entry.run.id,
             actor=self._threads.actor,
             runtime=gate.runtime,
-            idle_seconds=gate.idle_seconds,
+            idle_seconds=idle,
             live_seconds=gate.live_seconds,
+            allowed_by=self._custodian if gate.is_milder else CODE,
             dry_run=dry_run,
         )
 
@@ -235,7 +288,8 @@ def held(entry: Entry, decision: Resumption[Run]) -> ThreadIsHeld:
     told = "; ".join(f"{one.kind}: {one.what} (cleared by {one.cleared_by})" for one in decision.reasons)
     way = ": it begins anew with saver.restart(thread_id, reason=…, by=…)" if verdict == "restart" else ""
     return ThreadIsHeld(
-        f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}",
+        f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}. For the commands that clear "
+        f"each: intent-ledger resume {shlex.quote(entry.run.id)}",
         rule="run_is_held",
         position=decision.position,
         evidence={"reasons": reasons, "run": entry.run.id, "thread": entry.thread, "verdict": verdict},
@@ -259,12 +313,12 @@ def _is_untouched(contract: Contract) -> bool:
 def _check_successor(entry: Entry, contract: Contract) -> None:
     closed = contract.closed
     assert closed is not None
-    successor = closed.successor
-    if successor is not None and successor != run_name(entry.thread, entry.generation + 1):
+    successor, following = closed.successor, run_name(entry.thread, entry.generation + 1)
+    if successor is not None and successor != following:
         raise RunIsClosed(
-            f"{entry.run.id!r} is succeeded by {successor!r}, which is no run of thread {entry.thread!r}: a "
-            "thread that is to begin anew is restarted with saver.restart(…), or as "
-            f"{run_name(entry.thread, entry.generation + 1)!r}",
+            f"{entry.run.id!r} is succeeded by {successor!r}, which is no run of thread {entry.thread!r}. To begin "
+            f"the thread anew with what that run may still do and owes: saver.restart(thread_id, reason=…, by=…), or "
+            f"intent-ledger restart {shlex.quote(successor)} --as {shlex.quote(following)} --reason TEXT --by human:NAME",
             rule="run_is_closed",
             position=closed.position,
             evidence={"run": entry.run.id, "successor": successor},

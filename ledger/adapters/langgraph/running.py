@@ -35,6 +35,12 @@ class Entered:
     """What the gate told of the time before, where it let the run go on."""
     awaited: dict[Any, AsyncRun] = field(default_factory=dict)
     """The same incarnation for event loops."""
+    others: dict[str, Entered] = field(default_factory=dict)
+    """What graphs entered that its nodes call on other threads, with a config of their own."""
+    stale: Any = None
+    """The plain answer that stood beside its checkpoint when it entered: an earlier question was meant."""
+    told: dict[str, Any] = field(default_factory=dict)
+    """What this invocation answers plainly, by the interrupt that asked for an approval."""
 
     @property
     def thread(self) -> str:
@@ -143,10 +149,10 @@ async def aledger_run(config: RunnableConfig | None = None) -> AsyncRun:
 
 def entered_with(config: RunnableConfig) -> Entered | None:
     """Return what the loop of this config's graph entered with; None where that is not known."""
-    known = configurable(config).get(ENTERED)
-    if isinstance(known, Entered) and known.thread == str(configurable(config).get("thread_id")):
-        return known
-    return None
+    known, thread = configurable(config).get(ENTERED), str(configurable(config).get("thread_id"))
+    if not isinstance(known, Entered):
+        return None
+    return known if known.thread == thread else known.others.get(thread)
 
 
 def entry_of(config: RunnableConfig) -> Entry | None:

@@ -34,6 +34,7 @@ from ledger.adapters.langgraph.configs import (
 from ledger.adapters.langgraph.deleting import made_by, needed
 from ledger.adapters.langgraph.heads import Head, read_head, write_head
 from ledger.adapters.langgraph.history import Asked, deltas, listed
+from ledger.adapters.langgraph.interrupts import left
 from ledger.adapters.langgraph.resting import Resting, saves_at_exit
 from ledger.adapters.langgraph.resuming import GateChoice, Gatekeeper, opening_of
 from ledger.adapters.langgraph.running import Faces, entry_of
@@ -270,8 +271,7 @@ class LedgerSaver(Bound, AwaitedSaver):
         """
         place = place_of(config)
         entering = self._gatekeeper.is_entering(config)
-        if entering:
-            self._gatekeeper.enter(config)
+        entered = self._gatekeeper.enter(config) if entering else None
         if place.id is None:
             found = self._checkpoints.newest(place)
             if found is None:
@@ -279,7 +279,7 @@ class LedgerSaver(Bound, AwaitedSaver):
             latest = self._checkpoints.load(found, latest=True)
             if entering:
                 self._resting.loaded(place.thread, latest.checkpoint, latest.pending_writes or ())
-            return latest
+            return latest if entered is None else left(entered, latest)
         found = self._checkpoints.find(place)
         if found is None:
             return None
@@ -289,7 +289,8 @@ class LedgerSaver(Bound, AwaitedSaver):
         addressed = self._checkpoints.load(found)
         if entering:  # its tasks run again, whatever they wrote
             self._resting.loaded(place.thread, addressed.checkpoint, ())
-        return addressed._replace(config={**config, "configurable": given})
+        addressed = addressed._replace(config={**config, "configurable": given})
+        return addressed if entered is None else left(entered, addressed)
 
     def list(
         self,

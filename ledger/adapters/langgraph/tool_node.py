@@ -287,6 +287,8 @@ class LedgerToolCalls:
     def _steps(self, call: Call) -> Steps:
         """Perform a call, ask who has to be asked, and tell what it came to."""
         options, listened = call.options(), False
+        if interrupts.is_told(call.config):
+            yield from self._taken(call.config)
         while True:
             try:
                 done = None if call.looks else (yield Before(options))
@@ -313,6 +315,14 @@ class LedgerToolCalls:
                 ):
                     raise call.bubbled from error
                 return self._refused(call, error)
+
+    def _taken(self, config: RunnableConfig) -> Generator[Step, Any, None]:
+        """Take an answer to an approval away before any code of the task may take it for its own."""
+        place = interrupts.place(config)
+        if place is not None:
+            kept: CheckpointTuple | None = yield Load(place)
+            with interrupts.turn(config):
+                interrupts.take(config, kept)
 
     def _heard(self, config: RunnableConfig) -> Generator[Step, Any, bool]:
         """Record what a person answered through the graph; tell whether there was anything."""

@@ -16,11 +16,10 @@ from ledger import Actor, AsyncLedger, AsyncRun, Ledger, Resumption, Runtime
 from ledger.adapters.checkpointer.backend import Cache
 from ledger.adapters.checkpointer.boundaries import Boundary
 from ledger.adapters.checkpointer.checkpointer import DELETED, ledger_backend, newest_of
-from ledger.adapters.checkpointer.codec import DataCodec
 from ledger.adapters.checkpointer.data import Format
 from ledger.adapters.checkpointer.engine import Engine
 from ledger.adapters.checkpointer.messages import Message
-from ledger.adapters.checkpointer.opening import Surroundings, open_backend
+from ledger.adapters.checkpointer.opening import Surroundings, open_engine
 from ledger.adapters.checkpointer.options import Options
 from ledger.adapters.checkpointer.seen import SEEN, Parent, Seen
 from ledger.adapters.checkpointer.values import Checkpoint, Loaded
@@ -62,12 +61,10 @@ class AsyncCheckpointer:
     ) -> Self:
         """Open the place where states are kept: as `Checkpointer.open`, also in an `AsyncLedger`."""
         options = Options(every, format, messages, window)
-        codec = DataCodec(format)
         around = Surroundings(actor, custodian, goal, clock, ids, busy_seconds)
         face = where if isinstance(where, AsyncLedger) else None
         place = where._ledger if isinstance(where, AsyncLedger) else where
-        backend = await _in_thread(lambda: open_backend(place, codec, cache, around))
-        return cls(Engine(backend, codec, options), face)
+        return cls(await _in_thread(lambda: open_engine(place, options, cache, around)), face)
 
     # --- saving -----------------------------------------------------------------------------------
 

@@ -11,12 +11,11 @@ from typing import Any, Self
 from ledger import Actor, Ledger, Resumption, Run, Runtime
 from ledger.adapters.checkpointer.backend import Cache
 from ledger.adapters.checkpointer.boundaries import Boundary
-from ledger.adapters.checkpointer.codec import DataCodec
 from ledger.adapters.checkpointer.data import Format
 from ledger.adapters.checkpointer.engine import Engine
 from ledger.adapters.checkpointer.in_ledger import LedgerBackend
 from ledger.adapters.checkpointer.messages import Message
-from ledger.adapters.checkpointer.opening import Surroundings, open_backend
+from ledger.adapters.checkpointer.opening import Surroundings, open_engine
 from ledger.adapters.checkpointer.options import Options
 from ledger.adapters.checkpointer.seen import SEEN, Parent, Seen
 from ledger.adapters.checkpointer.values import Checkpoint, Loaded
@@ -80,9 +79,8 @@ class Checkpointer:
             StoreUnavailable: the place cannot be opened.
         """
         options = Options(every, format, messages, window)
-        codec = DataCodec(format)
         around = Surroundings(actor, custodian, goal, clock, ids, busy_seconds)
-        return cls(Engine(open_backend(where, codec, cache, around), codec, options))
+        return cls(open_engine(where, options, cache, around))
 
     # --- saving -----------------------------------------------------------------------------------
 
@@ -107,7 +105,7 @@ class Checkpointer:
         Raises:
             StateMoved: the parent is not the newest checkpoint: load that, and decide again.
             InvalidInput: part of the state is no data, or `at` no boundary; `path` names it.
-            MidStream: tokens stream in this thread.
+            MidStream: tokens stream in this thread, as whoever saves in the same place in this program was told.
             CorruptCheckpoint: the parent cannot be read, and was not loaded with `fallback=True` here.
             Superseded: the run of the thread was resumed elsewhere.
             StoreUnavailable: whether it was saved is not known: load.
@@ -171,6 +169,7 @@ class Checkpointer:
         Raises:
             CorruptCheckpoint: the newest cannot be read; it names both, and loads neither.
             NewerFormat: a later release wrote it.
+            StoreUnavailable: the place cannot be read now.
         """
         loaded = self._engine.load(thread_id, fallback=fallback)
         self._seen.note(thread_id, newest_of(loaded))
@@ -181,6 +180,7 @@ class Checkpointer:
 
         Raises:
             CheckpointNotFound: the thread has none of this id.
+            InvalidInput: the id is no text.
             CorruptCheckpoint, NewerFormat: it cannot be read.
         """
         loaded = self._engine.load_checkpoint(thread_id, checkpoint_id)

@@ -11,6 +11,9 @@ A checkpoint is written into `new`, synced, renamed into `packs`, and linked to 
 somebody has it: so one of two writers wins even where locks do nothing. Folders are synced after each step.
 What is in `places` was whole before it got there.
 
+Who may write there may do anything to the checkpoints, so what is made here is for its owner alone. Symbolic
+links below the folder are not followed, and no file that is there is ever emptied.
+
 A file is `ILC1`, the SHA-256 of its content, the first 16 bytes of the SHA-256 of its header, and the
 content: the length of the header (4 bytes, big-endian), the header as JSON, and a pack.
 """
@@ -25,9 +28,10 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from stat import S_ISDIR, S_ISREG
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 from urllib.parse import quote
 
 from ledger.errors import IntegrityError, StoreBusy, StoreUnavailable
@@ -36,6 +40,10 @@ MAGIC: Final = b"ILC1"
 _FRONT: Final = len(MAGIC) + 32 + 16
 _HEAD_BYTES: Final = 16 * 1024
 """Read of a file at first: a header is shorter, unless its ids are very long."""
+_OWNER_ENTERS: Final = 0o700
+_OWNER_READS: Final = 0o600
+_NO_FILE: Final = frozenset({errno.EISDIR, errno.EIO, errno.ELOOP, errno.ENXIO})
+"""What says that there is no file that could be read later: a folder, a broken disk, a link, a socket."""
 _NUMBER: Final = re.compile(r"[0-9]{10}")
 _PACK: Final = re.compile(r"(.+)\.([0-9a-f]{64})")
 
@@ -64,30 +72,22 @@ class ThreadFolder(NamedTuple):
 
     def numbers(self) -> list[int]:
         """List the numbers of the checkpoints; none where the thread has none."""
-        try:
-            names = os.listdir(self.places)  # noqa: PTH208 - a Path for each of thousands is dear
-        except FileNotFoundError:
-            return []
-        return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
+        return sorted(int(name) for name in _names_in(self.places) if _NUMBER.fullmatch(name))
 
     def place(self, number: int) -> Path:
         return self.places / f"{number:010}"
 
     def named(self) -> dict[bytes, Path]:
         """Return the files of `packs` by the digests in their names."""
-        try:
-            names = os.listdir(self.packs)  # noqa: PTH208 - as above
-        except FileNotFoundError:
-            return {}
-        found = map(_PACK.fullmatch, names)
+        found = map(_PACK.fullmatch, _names_in(self.packs))
         return {bytes.fromhex(one[2]): self.packs / one[0] for one in found if one is not None}
 
     def id_of(self, number: int) -> str | None:
         """Tell the id of a checkpoint from the name of its file; None where there is none."""
-        with suppress(FileNotFoundError):
-            found = self.place(number).stat()
+        with suppress(OSError):
+            found = self.place(number).lstat()
             for path in self.named().values():
-                if path.stat().st_ino == found.st_ino:
+                if path.lstat().st_ino == found.st_ino:
                     return path.name.rpartition(".")[0]
         return None
 
@@ -96,18 +96,18 @@ class Folder:
     """The folder itself. Threads and processes may share it."""
 
     def __init__(self, root: Path, *, busy_seconds: float, wait: Callable[[float], None]) -> None:
-        self._root = root
+        self.root = root
         self._busy_seconds = busy_seconds
         self._wait = wait
         with _told("the folder cannot be made"):
-            root.mkdir(exist_ok=True)
+            root.mkdir(mode=_OWNER_ENTERS, exist_ok=True)
             for name in ("locks", "new", "gone", "threads"):
-                (root / name).mkdir(exist_ok=True)
+                _made(root / name)
             _sync(root)
 
     def thread(self, thread: str) -> ThreadFolder:
         """Tell where a thread is, whether it is there or not."""
-        return ThreadFolder(self._root / "threads" / _digest(thread))
+        return ThreadFolder(self.root / "threads" / _digest(thread))
 
     @contextmanager
     def writing(self, thread: str) -> Iterator[None]:
@@ -115,13 +115,17 @@ class Folder:
 
         Raises:
             StoreBusy: somebody else writes to it all the time.
+            StoreUnavailable: the lock cannot be had.
         """
         name = _digest(thread)[:2]
-        with (self._root / "locks" / name).open("wb") as lock:
-            self._lock(lock.fileno(), thread)
-            # Closing it lets go of it, and so does the end of the process.
-            for left in (self._root / "new").glob(f"{name}-*"):
-                left.unlink(missing_ok=True)
+        # Closing it lets go of it, and so does the end of the process.
+        with ExitStack() as stack:
+            with _told("the thread cannot be locked"):
+                path = self.root / "locks" / name
+                lock = stack.enter_context(_opened(path, os.O_RDWR | os.O_CREAT, "r+b"))
+                self._lock(lock.fileno(), thread)
+                for left in (self.root / "new").glob(f"{name}-*"):
+                    left.unlink(missing_ok=True)
             yield
 
     def _lock(self, lock: int, thread: str) -> None:
@@ -150,11 +154,10 @@ class Folder:
         safe = quote(id, safe="")
         with _told("the checkpoint could not be written"):
             for path in (there.path, there.packs, there.places):
-                if not path.is_dir():
-                    path.mkdir(exist_ok=True)
+                if _made(path):
                     _sync(path.parent)
-            new = self._root / "new" / f"{_digest(thread)[:2]}-{safe}"
-            with new.open("wb") as file:
+            new = self.root / "new" / f"{_digest(thread)[:2]}-{safe}"
+            with _opened(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, "wb") as file:
                 file.write(front)
                 file.write(content)
                 file.flush()
@@ -172,7 +175,7 @@ class Folder:
 
     def remove(self, thread: str, name: str) -> bool:
         """Take a thread away at once, then its files; tell whether it was there."""
-        there, gone = self.thread(thread).path, self._root / "gone"
+        there, gone = self.thread(thread).path, self.root / "gone"
         with _told("the thread could not be deleted"):
             try:
                 there.rename(gone / f"{there.name}-{quote(name, safe='')}")
@@ -181,7 +184,10 @@ class Folder:
             finally:
                 # What somebody left who was killed goes as well.
                 for left in gone.iterdir():
-                    shutil.rmtree(left, ignore_errors=True)
+                    if left.is_symlink():
+                        left.unlink()
+                    else:
+                        shutil.rmtree(left, ignore_errors=True)
             _sync(there.parent)
         return True
 
@@ -203,23 +209,24 @@ def read_header(path: Path) -> Header:
     Raises:
         FileNotFoundError: there is none.
         IntegrityError: it is not what was written.
+        StoreUnavailable: it cannot be read now.
     """
-    with path.open("rb") as file:
+    with _reading(path) as file:
         start = file.read(_HEAD_BYTES)
         head = int.from_bytes(start[_FRONT : _FRONT + 4], "big")
         size = os.fstat(file.fileno()).st_size
         if start[: len(MAGIC)] != MAGIC or _FRONT + 4 + head > size:
-            raise _altered(path, "it does not begin as a checkpoint does")
+            raise altered(path, "it does not begin as a checkpoint does")
         start += file.read(max(0, _FRONT + 4 + head - len(start)))
     text = start[_FRONT + 4 : _FRONT + 4 + head]
     if hashlib.sha256(text).digest()[:16] != start[_FRONT - 16 : _FRONT]:
-        raise _altered(path, "its header was altered")
+        raise altered(path, "its header was altered")
     try:
         fields = json.loads(text)
     except ValueError:
         fields = None
     if not isinstance(fields, dict):
-        raise _altered(path, "its header is none")
+        raise altered(path, "its header is none")
     return Header(start[len(MAGIC) : len(MAGIC) + 32], fields, size)
 
 
@@ -229,15 +236,78 @@ def read_content(path: Path, digest: bytes) -> bytes:
     Raises:
         FileNotFoundError: there is none.
         IntegrityError: it is not what was written.
+        StoreUnavailable: it cannot be read now.
     """
-    content = path.read_bytes()[_FRONT:]
+    with _reading(path) as file:
+        content = file.read()[_FRONT:]
     if hashlib.sha256(content).digest() != digest:
-        raise _altered(path, "its content does not have its digest")
+        raise altered(path, "its content does not have its digest")
     return content
 
 
-def _altered(path: Path, why: str) -> IntegrityError:
+def altered(path: Path, why: str) -> IntegrityError:
+    """Say that a file is not what was written."""
     return IntegrityError(f"the file {path} is not what was written: {why}", path=str(path))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to read it."""
+    try:
+        # A pipe that nobody writes to is not waited for.
+        with _opened(path, os.O_RDONLY | os.O_NONBLOCK, "rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise altered(path, str(error)) from error
+        with _told("the checkpoint cannot be read"):
+            raise
+
+
+def _opened(path: Path, flags: int, mode: str) -> BinaryIO:
+    """Open a file, and nothing else that has its name.
+
+    Raises:
+        OSError: it cannot be opened, or is none.
+    """
+    number = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, _OWNER_READS)
+    try:
+        if not S_ISREG(os.fstat(number).st_mode):
+            raise OSError(errno.EISDIR, "it is no file", str(path))
+        return cast("BinaryIO", os.fdopen(number, mode))
+    except BaseException:
+        os.close(number)
+        raise
+
+
+def _made(folder: Path) -> bool:
+    """Make a folder where there is none; tell whether it was made.
+
+    Raises:
+        OSError: it cannot be made, or its name is something else's.
+    """
+    try:
+        there = folder.lstat()
+    except FileNotFoundError:
+        folder.mkdir(mode=_OWNER_ENTERS, exist_ok=True)  # somebody else may have made it since
+        return True
+    if not S_ISDIR(there.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, "it is no folder", str(folder))
+    return False
+
+
+def _names_in(folder: Path) -> list[str]:
+    """List the names in a folder; none where it is not there."""
+    with _told("the checkpoints cannot be listed"):
+        for one in (folder.parent, folder):
+            if one.is_symlink():
+                raise OSError(errno.ELOOP, "it is a symbolic link", str(one))
+        try:
+            return os.listdir(folder)  # noqa: PTH208 - a Path for each of thousands is dear
+        except FileNotFoundError:
+            return []
 
 
 @contextmanager

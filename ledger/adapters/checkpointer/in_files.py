@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,11 +21,13 @@ from ledger.adapters.checkpointer.errors import NewerFormat
 from ledger.adapters.checkpointer.folder import (
     Folder,
     ThreadFolder,
+    altered,
     content_of,
     pack_of,
     read_content,
     read_header,
 )
+from ledger.adapters.checkpointer.values import number_of
 from ledger.adapters.packs import Memo, Unpacked, pack, unpack
 from ledger.application.expiring import for_people
 from ledger.canonical import invalid
@@ -75,6 +77,9 @@ class FileBackend:
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._mutex = threading.Lock()
 
+    def place(self) -> Hashable:
+        return self._folder.root.resolve()
+
     def new_id(self) -> str:
         return self._ids()
 
@@ -83,10 +88,8 @@ class FileBackend:
         if id is None:
             numbers = there.numbers()
             return _stored(there, numbers[-1]) if numbers else None
-        number = id.partition("-")[0]
-        if not number.isdecimal() or not number.isascii():
-            return None
-        found = _stored(there, int(number))
+        number = number_of(id)
+        found = None if number is None else _stored(there, number)
         return found if found is not None and found.id == id else None
 
     def all(self, thread: str) -> Iterator[Stored]:
@@ -193,15 +196,18 @@ class FileBackend:
 
 def _stored(there: ThreadFolder, number: int) -> Stored | None:
     """Read what a checkpoint's file says of it; None where there is none."""
-    path = there.place(number)
     try:
-        header = read_header(path)
+        return _read(there.place(number), number)
     except FileNotFoundError:
         return None
     except IntegrityError as error:
         id = there.id_of(number)
         name = f"{number:010}" if id is None else unquote(id)
         return Stored(name, None, None, "", 0, False, _Place(number, name), damaged=str(error))
+
+
+def _read(path: Path, number: int) -> Stored:
+    header = read_header(path)
     fields = header.fields
     if type(fields.get("v")) is int and fields["v"] > VERSION:
         raise NewerFormat(
@@ -210,15 +216,24 @@ def _stored(there: ThreadFolder, number: int) -> Stored | None:
             format=fields["v"],
             known=VERSION,
         )
-    return Stored(
-        id=fields["id"],
-        parent=fields["parent"],
-        at=datetime.fromisoformat(fields["at"]),
-        digest=header.digest.hex(),
-        size=header.size,
-        whole=fields["whole"],
-        place=_Place(number, fields["root"]),
-    )
+    try:
+        return Stored(
+            id=_text(fields["id"]),
+            parent=None if fields["parent"] is None else _text(fields["parent"]),
+            at=datetime.fromisoformat(fields["at"]),
+            digest=header.digest.hex(),
+            size=header.size,
+            whole=bool(fields["whole"]),
+            place=_Place(number, _text(fields["root"])),
+        )
+    except (KeyError, TypeError, ValueError):
+        raise altered(path, "its header is none") from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _actor(by: str) -> Actor:

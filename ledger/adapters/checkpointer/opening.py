@@ -10,9 +10,11 @@ from typing import NamedTuple
 from ledger import Actor, Ledger, open_ledger
 from ledger.adapters.checkpointer.backend import Backend, Cache
 from ledger.adapters.checkpointer.codec import DataCodec
+from ledger.adapters.checkpointer.engine import Engine
 from ledger.adapters.checkpointer.folder import Folder
 from ledger.adapters.checkpointer.in_files import FileBackend
 from ledger.adapters.checkpointer.in_ledger import LedgerBackend
+from ledger.adapters.checkpointer.options import Options
 from ledger.adapters.checkpointer.redis_cache import RedisCache
 from ledger.adapters.threads import Threads
 from ledger.canonical import invalid
@@ -32,6 +34,24 @@ class Surroundings(NamedTuple):
     clock: Clock | None = None
     ids: Callable[[], str] | None = None
     busy_seconds: float = 10.0
+
+
+def open_engine(
+    where: str | Path | Ledger, options: Options, cache: str | Cache | None, around: Surroundings
+) -> Engine:
+    """Open the place where checkpoints are kept, and keep them as the options say.
+
+    Raises:
+        InvalidInput: it is none, or what it needs is not installed.
+        StoreUnavailable: it cannot be opened.
+    """
+    codec = DataCodec(options.format)
+    backend = open_backend(where, codec, cache, around)
+    try:
+        return Engine(backend, codec, options)
+    except BaseException:
+        backend.close()
+        raise
 
 
 def open_backend(

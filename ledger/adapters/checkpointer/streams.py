@@ -1,24 +1,31 @@
-"""In which threads tokens stream right now."""
+"""In which threads tokens stream right now, as this program was told."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Hashable
+from typing import Final
 
 from ledger.adapters.checkpointer.errors import MidStream
 from ledger.canonical import invalid
 
+_mutex: Final = threading.Lock()
+_open: Final[Counter[tuple[Hashable, str]]] = Counter()
+"""How many streams each thread of each place has. Who saves may have opened the place by itself."""
+
 
 class Streams:
-    """Counts the streams of each thread."""
+    """Counts the streams of the threads of a place, together with all who have opened the same one."""
 
-    def __init__(self) -> None:
-        self._open: Counter[str] = Counter()
-        self._mutex = threading.Lock()
+    def __init__(self, place: Hashable) -> None:
+        """Count for a place, as it is named."""
+        self._place = place
 
     def begin(self, thread: str) -> None:
-        with self._mutex:
-            self._open[thread] += 1
+        key = self._key(thread)
+        with _mutex:
+            _open[key] += 1
 
     def end(self, thread: str) -> None:
         """End a stream.
@@ -26,13 +33,13 @@ class Streams:
         Raises:
             InvalidInput: none was begun.
         """
-        with self._mutex:
-            if not self._open[thread]:
-                del self._open[thread]
-                raise invalid("thread_id", f"no stream of thread {thread!r:.200} was begun")
-            self._open[thread] -= 1
-            if not self._open[thread]:
-                del self._open[thread]
+        key = self._key(thread)
+        with _mutex:
+            left = _open.pop(key, 0) - 1
+            if left > 0:
+                _open[key] = left
+        if left < 0:
+            raise invalid("thread_id", f"no stream of thread {thread!r:.200} was begun")
 
     def refuse(self, thread: str) -> None:
         """Refuse to save while tokens stream.
@@ -40,8 +47,8 @@ class Streams:
         Raises:
             MidStream: they do.
         """
-        with self._mutex:
-            streaming = thread in self._open
+        with _mutex:
+            streaming = self._key(thread) in _open
         if streaming:
             raise MidStream(
                 f"tokens stream in thread {thread!r:.200}: what is saved now is half of a state",
@@ -50,3 +57,6 @@ class Streams:
                 evidence={},
                 thread=thread,
             )
+
+    def _key(self, thread: str) -> tuple[Hashable, str]:
+        return self._place, thread

@@ -66,8 +66,11 @@ async def test_states_are_saved_loaded_listed_and_deleted(tmp_path: Path, kind: 
         assert (await saves.load_checkpoint("chat", first)).state == {"messages": said[2:]}
         with pytest.raises(StateMoved):
             await saves.save("chat", {}, at="loop_tail")
-        with saves.streaming("chat"), pytest.raises(MidStream):
-            await saves.save("chat", {}, at="loop_tail")
+        with saves.streaming("chat"):
+            async with opened(tmp_path, kind) as other:
+                for who in (saves, other):
+                    with pytest.raises(MidStream):
+                        await who.save("chat", {}, at="loop_tail")
         assert await saves.delete("chat")
         await saves.save("chat", {"anew": True}, at="loop_head")
 

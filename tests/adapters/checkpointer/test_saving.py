@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from ledger import open_ledger
 from ledger.adapters.checkpointer import (
     BOUNDARIES,
     Checkpointer,
@@ -187,6 +190,68 @@ def test_nothing_is_saved_while_tokens_stream(place: Place, thread: str) -> None
     saves.save(thread, {}, at="after_model")
     with pytest.raises(InvalidInput):
         saves.end_stream(thread)
+
+
+def test_whoever_saves_in_the_same_place_is_told_that_tokens_stream(place: Place, thread: str) -> None:
+    saves, other = place(), place()
+    with saves.streaming(thread):
+        with pytest.raises(MidStream):
+            other.save(thread, {}, at="after_model")
+        other.begin_stream(thread)
+    with pytest.raises(MidStream):
+        saves.save(thread, {}, at="after_model")
+    saves.end_stream(thread)
+    other.save(thread, {}, at="after_model")
+    with pytest.raises(InvalidInput):
+        saves.end_stream(thread)
+
+
+def test_the_same_file_is_the_same_place_and_another_tenant_s_thread_another(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    with ExitStack() as stack:
+        saves, other, apart, files, more = (
+            stack.enter_context(Checkpointer.open(where))
+            for where in (
+                tmp_path / "a.db",
+                f"{tmp_path}/link/a.db",
+                stack.enter_context(open_ledger(tmp_path / "a.db", tenant="acme")),
+                f"files:{tmp_path}/saves",
+                f"files:{tmp_path}/link/saves",
+            )
+        )
+        with saves.streaming("chat"), files.streaming("talk"):
+            for who, thread in ((other, "chat"), (more, "talk")):
+                with pytest.raises(MidStream):
+                    who.save(thread, {}, at="after_model")
+            apart.save("chat", {}, at="after_model")
+            other.save("talk", {}, at="after_model")
+            more.save("chat", {}, at="after_model")
+
+
+@pytest.mark.parametrize("wrong", [5, b"x", ["x"], object()], ids=type)
+def test_a_checkpoint_is_named_by_a_text(place: Place, thread: str, wrong: Any) -> None:
+    saves = place()
+    id = saves.save(thread, {}, at="loop_head")
+    calls: list[tuple[str, Any]] = [
+        ("checkpoint_id", lambda: saves.load_checkpoint(thread, wrong)),
+        ("parent", lambda: saves.save(thread, {}, at="loop_head", parent=wrong)),
+        ("before", lambda: saves.list_checkpoints(thread, before=wrong)),
+    ]
+    for path, call in calls:
+        with pytest.raises(InvalidInput) as told:
+            call()
+        assert told.value.path == path
+    assert saves.load(thread).checkpoint.id == id  # type: ignore[union-attr]
+
+
+def test_a_name_that_is_none_is_not_the_newest(place: Place, thread: str) -> None:
+    saves = place()
+    saves.save(thread, {}, at="loop_head")
+    with pytest.raises(InvalidInput, match="`load` has the newest"):
+        saves.load_checkpoint(thread, cast(Any, None))
+    for id in ("", "1", "1" * 5000, "\u0663-loop_head-x", "0000000001/../x", "0000000001-loop_head-x"):
+        with pytest.raises(CheckpointNotFound):
+            saves.load_checkpoint(thread, id)
 
 
 def test_a_deleted_conversation_begins_anew(place: Place, thread: str) -> None:

@@ -146,4 +146,7 @@ def _inherited(contract: Contract) -> Iterator[str]:
 
 def nobody_runs(run: str) -> str:
     """Say that a run may go on, and who has to go on with it."""
+    thread, _, number = run.rpartition("#")
+    if thread and number.isdigit():
+        return "nobody runs it yet: its program picks it up when it next goes on with that thread"
     return f"nobody runs it yet: its program picks it up with ledger.resume({run!r})"

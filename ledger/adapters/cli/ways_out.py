@@ -5,6 +5,7 @@ What only the reader knows stands in capitals: TEXT, TIME, human:NAME. A shell s
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -174,7 +175,14 @@ def _closed(stop: Stop) -> Iterator[Line]:
 
 def _restart(stop: Stop) -> Iterator[Line]:
     goal = ("--goal", "TEXT") if stop.reason.kind == "goal_refuted" else ()
-    yield Line("restart", (stop.run,), ("--as", "NEW-ID", *goal, "--reason", "TEXT", "--by", WHO))
+    yield Line("restart", (stop.run,), ("--as", _following(stop.run), *goal, "--reason", "TEXT", "--by", WHO))
+
+
+def _following(run: str) -> str:
+    """Name the run that may succeed one: of a thread it is the next by number, where its program looks for it."""
+    thread, mark, number = run.rpartition("#")
+    is_counted = mark and thread and re.fullmatch("[1-9][0-9]{0,8}", number)
+    return f"{thread}#{int(number) + 1}" if is_counted else "NEW-ID"
 
 
 def _renew(stop: Stop) -> Iterator[Line]:

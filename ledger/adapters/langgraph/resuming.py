@@ -45,8 +45,8 @@ class Gate:
     runtime: Runtime | None = None
     """The fingerprint of the graph: versions that the gate compares, e.g. `Runtime(prompt="refunds-7")`."""
     idle_seconds: int | Literal["by_goal"] | None = "by_goal"
-    """How long a thread may lie still until somebody has to confirm its goal; None: for ever. `by_goal`: a day
-    where a goal was given, and for ever where the goal is the sentence that names the thread."""
+    """How long a thread may lie still until somebody has to confirm its goal; None: for ever. `by_goal`: a
+    day where a goal was given, and for ever where the goal is the sentence that names the thread."""
     live_seconds: int = LIVE_SECONDS
     """How long after its last sign of life a thread is left alone that another actor or session works on."""
     asks_outside: bool = True
@@ -61,7 +61,7 @@ class Gate:
         if not isinstance(self.asks_outside, bool):
             raise invalid("asks_outside", f"give True or False, not {self.asks_outside!r:.50}")
         idle = IDLE_SECONDS if self.idle_seconds == "by_goal" else self.idle_seconds
-        Patience(idle, self.live_seconds)  # type: ignore[arg-type]  # it checks them
+        Patience(idle, self.live_seconds)  # it checks them
         seconds = self.wait_seconds
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 86_400:
             raise invalid("wait_seconds", f"give seconds from 0 on, less than a day, not {seconds!r:.50}")
@@ -109,8 +109,8 @@ class Gatekeeper:
         if isinstance(gate, Gate) and gate.is_milder and is_agent(custodian):
             raise invalid(
                 "gate",
-                f"live_seconds below {LIVE_SECONDS}, and idle_seconds above {IDLE_SECONDS:,} or None, are for people "
-                "and services to decide, and this saver writes as an agent: say who did, with "
+                f"live_seconds below {LIVE_SECONDS}, and idle_seconds above {IDLE_SECONDS:,} or None, are for "
+                "people and services to decide, and this saver writes as an agent: say who did, with "
                 'custodian=Actor("service:…") or Actor("human:…")',
             )
         self._custodian = custodian
@@ -162,8 +162,8 @@ class Gatekeeper:
             goal: another goal; None: the same.
             actor: who writes; no agent.
 
-        Where its run was restarted under a name that is none of the thread, the run that answers for it now is
-        succeeded.
+        Where its run was restarted under a name that is none of the thread, the run that answers for it now
+        is succeeded.
 
         Raises:
             RunNotFound: the thread was never begun.
@@ -288,8 +288,8 @@ def held(entry: Entry, decision: Resumption[Run]) -> ThreadIsHeld:
     told = "; ".join(f"{one.kind}: {one.what} (cleared by {one.cleared_by})" for one in decision.reasons)
     way = ": it begins anew with saver.restart(thread_id, reason=…, by=…)" if verdict == "restart" else ""
     return ThreadIsHeld(
-        f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}. For the commands that clear "
-        f"each: intent-ledger resume {shlex.quote(entry.run.id)}",
+        f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}. For the commands that "
+        f"clear each: intent-ledger resume {shlex.quote(entry.run.id)}",
         rule="run_is_held",
         position=decision.position,
         evidence={"reasons": reasons, "run": entry.run.id, "thread": entry.thread, "verdict": verdict},
@@ -316,9 +316,10 @@ def _check_successor(entry: Entry, contract: Contract) -> None:
     successor, following = closed.successor, run_name(entry.thread, entry.generation + 1)
     if successor is not None and successor != following:
         raise RunIsClosed(
-            f"{entry.run.id!r} is succeeded by {successor!r}, which is no run of thread {entry.thread!r}. To begin "
-            f"the thread anew with what that run may still do and owes: saver.restart(thread_id, reason=…, by=…), or "
-            f"intent-ledger restart {shlex.quote(successor)} --as {shlex.quote(following)} --reason TEXT --by human:NAME",
+            f"{entry.run.id!r} is succeeded by {successor!r}, which is no run of thread {entry.thread!r}. To "
+            "begin the thread anew with what that run may still do and owes: saver.restart(thread_id, "
+            f"reason=…, by=…), or intent-ledger restart {shlex.quote(successor)} --as {shlex.quote(following)} "
+            "--reason TEXT --by human:NAME",
             rule="run_is_closed",
             position=closed.position,
             evidence={"run": entry.run.id, "successor": successor},

@@ -78,7 +78,8 @@ class LedgerSaver(Bound, AwaitedSaver):
         Args:
             ledger: where; it stays the caller's to close.
             actor: who writes; None: whoever the ledger is opened for.
-            custodian: who deletes and prunes, which no agent may; None: whoever writes.
+            custodian: who deletes and prunes, and by whose decision the gate is milder, which no agent may;
+                None: whoever writes.
             gate: how the gate is asked before a graph goes on with a thread, or "off".
             goal: says what the run of a thread is for; None: a sentence that names the thread.
             serde: must be None: only data and registered types are stored.
@@ -88,7 +89,8 @@ class LedgerSaver(Bound, AwaitedSaver):
                 stored of each.
 
         Raises:
-            InvalidInput: a serializer is given, no ledger, or a class that cannot be stored.
+            InvalidInput: a serializer is given, no ledger, a class that cannot be stored, or an agent's gate
+                that is milder by nobody's decision.
         """
         refuse_serde(serde)
         if not isinstance(ledger, Ledger):
@@ -96,11 +98,14 @@ class LedgerSaver(Bound, AwaitedSaver):
                 "ledger",
                 f"give what `open_ledger` returns, not {type(ledger).__name__}: a saver has awaited methods",
             )
+        for role, who in (("actor", actor), ("custodian", custodian)):
+            if who is not None and not isinstance(who, Actor):
+                raise invalid(role, f'give an Actor, e.g. Actor("agent:payments"), not {who!r:.50}')
         self.ledger = ledger
         self.threads = Threads(ledger, actor=actor, goal=goal, **opening_of(gate))
         self.faces = Faces(ledger)
         self._custodian = custodian or actor or ledger.actor
-        self._gatekeeper = Gatekeeper(ledger, self.threads, gate)
+        self._gatekeeper = Gatekeeper(ledger, self.threads, gate, self._custodian)
         self._resting = Resting()
         self._owned = False
         self._know(KnownTypes())
@@ -236,9 +241,10 @@ class LedgerSaver(Bound, AwaitedSaver):
             at, channels = place_of(config), {channel for channel, _ in writes}
             line = at.thread if not at.ns else None
             with self._resting.writing(line, at.id, task_id, task_path, channels) as stopped:
-                if not is_loop(config):
-                    stopped = self._is_at_rest(at.thread)
-                rests = stopped or (line is not None and saves_at_exit(config))
+                if is_loop(config):
+                    rests = stopped or (line is not None and saves_at_exit(config))
+                else:
+                    rests = self._is_at_rest(at.thread)
                 self._checkpoints.keep(at, writes, task_id, task_path, entry_of(config), rests=rests)
             self._gatekeeper.wrote(at.thread, channels)
 

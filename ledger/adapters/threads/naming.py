@@ -42,6 +42,11 @@ def thread_name(thread: str) -> str:
     return f"{name[: LONGEST - 66]}%~{digest}"
 
 
+def plain_goal(thread: str) -> str:
+    """Say what the run of a thread is for, where nobody said it: nobody can confirm this, or take it back."""
+    return f"Whatever is asked in the conversation {thread!r:.200}"
+
+
 def line_name(line: str) -> str | None:
     """Return the name of a line of states: None is the main one, the empty text."""
     return thread_name(line) if line else None

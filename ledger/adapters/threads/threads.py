@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ledger import Actor, Ledger, Run, Runtime
 from ledger.adapters.packs import Memo
 from ledger.adapters.threads.memory import Memory
-from ledger.adapters.threads.naming import run_name, thread_name
+from ledger.adapters.threads.naming import plain_goal, run_name, thread_name
 from ledger.application.ledger import edge_of
 from ledger.application.states import was_given_up
 from ledger.errors import RunExists, RunNotFound
@@ -55,7 +55,7 @@ class Threads:
         self.memory = Memory()
         self._labels = labels
         self._runtime = runtime
-        self._goal = goal or (lambda thread: f"Whatever is asked in the conversation {thread!r:.200}")
+        self._goal = goal or plain_goal
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._mutex = threading.Lock()
 

@@ -37,6 +37,16 @@ def test_each_reason_about_a_grant_of_another_session_is_led_out_of_by_what_it_l
     assert line == f"intent-ledger renew run-1 g{LACKS[kind]} --by human:NAME"
 
 
+@pytest.mark.parametrize(
+    ("run", "following"),
+    [("order-17#1", "'order-17#2'"), ("order-17#9", "'order-17#10'"), ("run-1", "NEW-ID"), ("a#b", "NEW-ID")],
+)
+def test_the_run_of_a_thread_is_restarted_as_its_next(run: str, following: str) -> None:
+    contract = given(x.opened()).contract
+    (line,) = ways_out(Stop(run, reason("constraint_withdrawn"), contract, Actor("agent:refunds")))
+    assert f" --as {following} " in line
+
+
 def test_where_no_session_asks_another_grant_stands_beside_it() -> None:
     contract = given(x.opened(), GRANT).contract
     why = reason("authority_of_another_session", "authority.granted")

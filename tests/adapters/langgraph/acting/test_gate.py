@@ -224,6 +224,11 @@ def test_a_successor_of_another_name_is_none_of_the_thread() -> None:
         with pytest.raises(RunIsClosed, match="'another'") as closed:
             agent.invoke(ask(), on("t"))
         assert closed.value.evidence["successor"] == "another"
+        assert "intent-ledger restart another --as 't#2'" in str(closed.value)
+        saver.ledger.restart("another", as_="one more", reason="once more", by=KIM, actor=HUMAN)
+        assert saver.restart("t", reason="back to it", by=KIM, actor=HUMAN).id == "t#2"
+        assert agent.invoke(ask(), on("t"))["messages"][-1].content == "one"
+        assert saver.ledger.contract("one more").closed.successor == "t#2"  # type: ignore[union-attr]
 
 
 def test_a_run_that_was_closed_is_followed_by_the_next_of_its_thread() -> None:
@@ -302,20 +307,81 @@ def test_another_graph_than_the_one_that_ran_is_told_to_people_first() -> None:
         agent_of(later, DONE, []).invoke(ask(), on("t"))
 
 
-def test_a_thread_that_lay_still_needs_somebody_to_say_that_its_goal_holds() -> None:
+@pytest.mark.parametrize(
+    ("thread", "options"),
+    [("given", {"goal": lambda thread: f"Answer {thread}"}), ("said", {"gate": Gate(idle_seconds=86_400)})],
+)
+def test_a_thread_that_lay_still_needs_somebody_to_say_that_its_goal_holds(
+    thread: str, options: dict[str, Any]
+) -> None:
+    clock = [datetime(2026, 1, 30, tzinfo=UTC)]
+    with open_ledger(":memory:", clock=lambda: clock[0]) as ledger:
+        agent = agent_of(LedgerSaver(ledger, actor=AGENT, **options), DONE, [])
+        agent.invoke(ask(), on(thread))
+        clock[0] += timedelta(days=3)
+        with pytest.raises(ThreadIsHeld, match=f"idle.*intent-ledger resume '{thread}#1'"):
+            agent.invoke(ask(), on(thread))
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_conversation_to_which_nobody_gave_a_goal_may_lie_still(again: bool) -> None:
     clock = [datetime(2026, 1, 30, tzinfo=UTC)]
     with open_ledger(":memory:", clock=lambda: clock[0]) as ledger:
         saver = LedgerSaver(ledger, actor=AGENT)
-        agent = agent_of(saver, DONE, [])
-        agent.invoke(ask(), on("t"))
+        agent_of(saver, DONE, []).invoke(ask(), on("t"))
+        clock[0] += timedelta(days=300)
+        saver = LedgerSaver(ledger, actor=AGENT) if again else saver
+        assert agent_of(saver, DONE, []).invoke(ask(), on("t"))["messages"][-1].content == "two"
+        kim = ledger.open_run("other#1", "Pay order 17", actor=HUMAN, thread="other")
+        kim.promise("tell", "Mail the customer", owed_to="customer:17")
+        agent_of(saver, DONE, []).invoke(ask(), on("other"))
         clock[0] += timedelta(days=3)
         with pytest.raises(ThreadIsHeld, match="idle"):
-            agent.invoke(ask(), on("t"))
-        patient = LedgerSaver(ledger, actor=Actor("service:chat"), gate=Gate(idle_seconds=None))
-        agent = agent_of(patient, DONE, [])
-        agent.invoke(ask(), on("other"))
-        clock[0] += timedelta(days=300)
-        agent.invoke(ask(), on("other"))
+            agent_of(saver, DONE, []).invoke(ask(), on("other"))
+
+
+@pytest.mark.parametrize(
+    "milder", [{"idle_seconds": 30 * 86_400}, {"idle_seconds": None}, {"live_seconds": 5}]
+)
+def test_a_milder_gate_is_decided_by_who_is_no_agent(milder: dict[str, Any]) -> None:
+    clock = [datetime(2026, 1, 30, tzinfo=UTC)]
+    with open_ledger(":memory:", clock=lambda: clock[0], actor=AGENT) as ledger:
+        whose: list[dict[str, Any]] = [{"actor": AGENT}, {}, {"actor": HUMAN, "custodian": AGENT}]
+        for who in whose:
+            with pytest.raises(InvalidInput, match="gate: .*custodian="):
+                LedgerSaver(ledger, gate=Gate(**milder), **who)
+        for decides in (HUMAN, Actor("service:chat")):
+            saver = LedgerSaver(
+                ledger,
+                actor=AGENT,
+                custodian=decides,
+                gate=Gate(**milder),
+                goal=lambda thread: f"Answer {thread}",
+            )
+            agent = agent_of(saver, DONE, [])
+            for _ in range(2):
+                agent.invoke(ask(), on(decides.kind))
+                clock[0] += timedelta(hours=20)
+    with open_ledger(":memory:") as ledger:
+        LedgerSaver(ledger, gate=Gate(**milder))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"runtime": "small-4"},
+        {"idle_seconds": "x"},
+        {"idle_seconds": 0},
+        {"live_seconds": None},
+        {"live_seconds": -1},
+        {"asks_outside": 1},
+        {"wait_seconds": "x"},
+    ],
+    ids=str,
+)
+def test_a_gate_that_cannot_be_asked_is_refused_with_the_name_of_what_is_wrong(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(given))):
+        Gate(**given)
 
 
 def test_a_gate_that_is_off_is_not_asked_and_each_run_says_so() -> None:

@@ -24,7 +24,7 @@ from ledger import Actor
 from ledger.adapters.langgraph.declared import Declarations
 from ledger.adapters.langgraph.prompting import acontract_text, before_history, contract_text
 from ledger.adapters.langgraph.results import Outcome
-from ledger.adapters.langgraph.running import Saver
+from ledger.adapters.langgraph.running import Saver, check_goes_on, given
 from ledger.adapters.langgraph.tool_node import ANSWERS, LedgerToolCalls, Repeats
 
 
@@ -70,6 +70,7 @@ class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Put the contract before the history."""
         if not self._contract:
+            check_goes_on(given(None))
             return handler(request)
         return handler(_told(request, contract_text()))
 
@@ -80,6 +81,7 @@ class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Put the contract before the history."""
         if not self._contract:
+            check_goes_on(given(None))
             return await handler(request)
         return await handler(_told(request, await acontract_text()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from langchain_core.messages import SystemMessage
 from langchain_core.runnables import RunnableConfig
 
-from ledger.adapters.langgraph.running import aledger_run, entered_with, given, ledger_run
+from ledger.adapters.langgraph.running import aledger_run, check_goes_on, entered_with, given, ledger_run
 
 
 def contract_text(config: RunnableConfig | None = None) -> str:
@@ -15,14 +15,17 @@ def contract_text(config: RunnableConfig | None = None) -> str:
 
     Raises:
         InvalidInput: this is no node of a graph, or its graph is compiled without a `LedgerSaver`.
+        LedgerError: what stopped the graph before, in this invocation, and was kept from it.
     """
     config = given(config)
+    check_goes_on(config)
     return _with_message(ledger_run(config).contract.to_prompt(), config)
 
 
 async def acontract_text(config: RunnableConfig | None = None) -> str:
     """Render the contract of the run that a graph works on, for an event loop; as `contract_text`."""
     config = given(config)
+    check_goes_on(config)
     run = await aledger_run(config)
     return _with_message((await run.contract).to_prompt(), config)
 

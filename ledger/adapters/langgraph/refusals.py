@@ -9,14 +9,19 @@ from ledger.errors import (
     ConstraintViolated,
     ContractChanged,
     EffectFailed,
+    EffectInFlight,
     EffectsDisabled,
     InvalidInput,
     KeyConflict,
+    LeaseLost,
     LedgerError,
     OffPlan,
+    OutcomeUnknown,
     PossibleRepeat,
     ResultNotKept,
+    RunIsHeld,
     SecretFound,
+    Superseded,
 )
 from ledger.run.history import EffectHistory
 
@@ -35,6 +40,10 @@ TOLD: tuple[type[LedgerError], ...] = (
     SecretFound,
 )
 """What a model can act on. The rest needs somebody else, or another call of the program."""
+
+
+STOPS: tuple[type[LedgerError], ...] = (EffectInFlight, LeaseLost, OutcomeUnknown, RunIsHeld, Superseded)
+"""What stops a graph until somebody else, or time, has settled it: nothing else is done in its place."""
 
 
 def told(error: LedgerError, first: EffectHistory | None = None) -> str | None:

@@ -39,6 +39,8 @@ class Entered:
     """What graphs entered that its nodes call on other threads, with a config of their own."""
     stale: Any = None
     """The plain answer that stood beside its checkpoint when it entered: an earlier question was meant."""
+    stopped: dict[Any, Exception] = field(default_factory=dict)
+    """What stopped this invocation, by the act that it is about: what stands around a call may keep it."""
     told: dict[str, Any] = field(default_factory=dict)
     """What this invocation answers plainly, by the interrupt that asked for an approval."""
 
@@ -153,6 +155,19 @@ def entered_with(config: RunnableConfig) -> Entered | None:
     if not isinstance(known, Entered):
         return None
     return known if known.thread == thread else known.others.get(thread)
+
+
+def check_goes_on(config: RunnableConfig, act: Any = None) -> None:
+    """Raise again what stopped the graph in this invocation, whoever kept it to themselves.
+
+    Args:
+        config: of the task.
+        act: what is about to be done: where it is what stopped the graph, it may be tried once more.
+    """
+    entered = entered_with(config)
+    for stopped, error in [] if entered is None else list(entered.stopped.items()):
+        if act is None or stopped != act:
+            raise error
 
 
 def entry_of(config: RunnableConfig) -> Entry | None:

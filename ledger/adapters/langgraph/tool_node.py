@@ -28,9 +28,18 @@ from ledger import Actor, AsyncRun, Recovery, Run, Tool
 from ledger.adapters.langgraph import interrupts
 from ledger.adapters.langgraph.declared import Calling, Declarations, GraphTools, arguments, calling
 from ledger.adapters.langgraph.earlier import Done, done_before
-from ledger.adapters.langgraph.refusals import TOLD, told
+from ledger.adapters.langgraph.refusals import STOPS, TOLD, told
 from ledger.adapters.langgraph.results import Codec, Outcome, message, recorded, returned
-from ledger.adapters.langgraph.running import Saver, aledger_run, configurable, entry_of, ledger_run, saver_of
+from ledger.adapters.langgraph.running import (
+    Saver,
+    aledger_run,
+    check_goes_on,
+    configurable,
+    entered_with,
+    entry_of,
+    ledger_run,
+    saver_of,
+)
 from ledger.adapters.langgraph.steps import Requested, requested
 from ledger.canonical import invalid
 from ledger.errors import ApprovalNotFound, ApprovalRequired, EffectError, LedgerError, PossibleRepeat
@@ -99,6 +108,11 @@ class Call:
         """The config of the task."""
         config: RunnableConfig = self.request.runtime.config
         return config
+
+    @property
+    def act(self) -> tuple[str, str, str]:
+        """What the call is, wherever it is tried once more."""
+        return f"{self.asked.step}#{self.asked.place}", self.tool.name, repr(sorted(self.args.items()))
 
     @property
     def looks(self) -> bool:
@@ -186,6 +200,7 @@ class LedgerToolCalls:
         if isinstance(call, ToolMessage):
             return call
         if call is None or _is_only_awaited(request.tool):
+            check_goes_on(request.runtime.config)
             return handler(request)
 
         def body(args: dict[str, Any]) -> Any:
@@ -207,6 +222,7 @@ class LedgerToolCalls:
         if isinstance(call, ToolMessage):
             return call
         if call is None:
+            check_goes_on(request.runtime.config)
             return await handler(request)
 
         async def body(args: dict[str, Any]) -> Any:
@@ -287,12 +303,14 @@ class LedgerToolCalls:
     def _steps(self, call: Call) -> Steps:
         """Perform a call, ask who has to be asked, and tell what it came to."""
         options, listened = call.options(), False
+        check_goes_on(call.config, call.act)
         if interrupts.is_told(call.config):
             yield from self._taken(call.config)
         while True:
             try:
                 done = None if call.looks else (yield Before(options))
                 kept = (yield Perform(options)) if done is None else done.result
+                self._note(call, None)
                 return returned(kept, call.request.tool_call, call.codec)
             except ApprovalRequired as waits:
                 if not listened:
@@ -342,9 +360,18 @@ class LedgerToolCalls:
 
     def _refused(self, call: Call, error: LedgerError, first: EffectHistory | None = None) -> ToolMessage:
         said = told(error, first) if self._tells and isinstance(error, TOLD) else None
+        self._note(call, error)
         if said is None:
             raise error
         return message(call.request.tool_call, said, failed=True)
+
+    def _note(self, call: Call, error: LedgerError | None) -> None:
+        """Note how a call ended: what stops the graph stops what follows in this invocation too."""
+        entered = entered_with(call.config)
+        if entered is not None:
+            entered.stopped.pop(call.act, None)
+            if isinstance(error, STOPS):
+                entered.stopped[call.act] = error
 
 
 class _watching:

@@ -74,7 +74,7 @@ def _about(contract: Contract) -> Iterator[str]:
         for name, value in (
             ("tenant", quoted(contract.tenant) if contract.tenant != "default" else None),
             ("owner", contract.owner and quoted(contract.owner)),
-            ("thread", contract.thread and quoted(contract.thread)),
+            ("thread", _thread(contract)),
             ("labels", " ".join(f"{key}={quoted(value)}" for key, value in (contract.labels or {}).items())),
             ("predecessor", contract.predecessor and quoted(contract.predecessor)),
             ("fork of", contract.fork_of and quoted(contract.fork_of)),
@@ -95,6 +95,15 @@ def _about(contract: Contract) -> Iterator[str]:
         after = "" if ended.successor is None else f"; {quoted(ended.successor)} succeeds it"
         yield f"closed as {ended.outcome} at position {ended.position}{why}{after}"
     yield f"terms {contract.terms.digest[:15]}.. last changed at position {contract.terms.position}"
+
+
+def _thread(contract: Contract) -> str | None:
+    """Name the thread that a run says it is of, or that it is named after where it keeps states."""
+    thread = contract.thread
+    if thread is None and contract.saved is not None:
+        name, _, generation = contract.run.rpartition("#")
+        thread = name if generation.isdecimal() else None
+    return thread and quoted(thread)
 
 
 def _child_of(contract: Contract) -> str | None:

@@ -42,7 +42,7 @@ OWN = "$ledger"
 """How the tenant's own stream is named here."""
 
 
-def log(
+def log(  # noqa: PLR0913, PLR0917 - each is an option of the command
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.", show_default=False)],
     source: Annotated[bool, typer.Option("--source", help="RUN is the id of a source, kind:name.")] = False,

@@ -40,7 +40,10 @@ class Unreadable(NamedTuple):
 
 
 def list_threads(ledger: Ledger, *, prefix: str = "") -> Iterator[ThreadSummary]:
-    """Yield the threads of a ledger, by name as it stands in ids, whether they have states or not.
+    """Yield the threads of a ledger, by name as it stands in ids.
+
+    A run is one of a thread where it says so, whether it has states or not, and where it is named as one and
+    has had states, such as one that was opened beforehand without saying of which thread.
 
     Args:
         ledger: whose threads.
@@ -49,8 +52,7 @@ def list_threads(ledger: Ledger, *, prefix: str = "") -> Iterator[ThreadSummary]
     for _, runs in groupby(_runs(ledger, prefix), key=lambda one: _RUN.fullmatch(one.run)[1]):  # type: ignore[index]
         found = {int(one.run.rpartition("#")[2]): one for one in runs}
         newest = found[max(found)]
-        assert newest.thread is not None
-        yield ThreadSummary(newest.thread, len(found), newest)
+        yield ThreadSummary(newest.thread or newest.run.rpartition("#")[0], len(found), newest)
 
 
 def stored_in(ledger: Ledger, entry: Entry) -> Tally:
@@ -76,12 +78,14 @@ def _runs(ledger: Ledger, prefix: str) -> Iterator[RunSummary]:
         page = ledger.runs(prefix=begins, after=after, limit=PAGE)
         for one in page.runs:
             named = _RUN.fullmatch(one.run)
-            if (
-                named is not None
-                and one.thread is not None
-                and named[1] in {one.thread, thread_name(one.thread)}
-            ):
+            if named is not None and _is_named_so(ledger, one, named[1]):
                 yield one
         after = page.next
         if after is None:
             return
+
+
+def _is_named_so(ledger: Ledger, run: RunSummary, name: str) -> bool:
+    if run.thread is None:
+        return ledger.contract(run.run).saved is not None
+    return name in {run.thread, thread_name(run.thread)}

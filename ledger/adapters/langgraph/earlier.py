@@ -15,14 +15,23 @@ from ledger import Ledger, Tool
 from ledger.adapters.threads import Entry, Threads
 from ledger.application.refusals import refusal_error
 from ledger.canonical import load_text
-from ledger.errors import EffectNotFound, ResultNotKept
+from ledger.errors import EffectNotFound, HasExpired, NotFound, ResultNotKept
 from ledger.run.decision import Refusal
 from ledger.run.history import EffectHistory
+from ledger.run.known import is_only_intended
 from ledger.run.permission import Permission
 from ledger.values import Payload
 
 STANDS = ("outcome_unknown", "effect_in_flight", "possible_repeat")
 """What of an earlier run stands against an act, beside that it is closed."""
+
+
+class Known(NamedTuple):
+    """What is known of an effect."""
+
+    history: EffectHistory
+    result: Any
+    """What it came to, as it was recorded; None: it was not done, or that is not kept."""
 
 
 class Done(NamedTuple):
@@ -54,9 +63,28 @@ def done_before(
         if known is not None and known.status == "succeeded":
             return Done(_read(ledger, known))
         for one in permission.objections:
-            if one.rule in STANDS:
+            if one.rule in STANDS and not _only_waits(ledger, one.evidence.get("key")):
                 raise refusal_error(Refusal(one.rule, one.message, one.position, one.evidence))
     return None
+
+
+def known_of(ledger: Ledger, key: str) -> Known:
+    """Read what is known of an effect, and what it came to as far as that was kept.
+
+    Raises:
+        EffectNotFound: nothing is.
+    """
+    history = ledger.effect(key)
+    try:
+        return Known(history, _read(ledger, history) if history.status == "succeeded" else None)
+    except (HasExpired, NotFound, ResultNotKept):
+        return Known(history, None)
+
+
+def _only_waits(ledger: Ledger, key: str | None) -> bool:
+    """Tell whether an act was not begun: it waited for a person, who is asked where it is to be done now."""
+    known = None if key is None else _known(ledger, key)
+    return known is not None and is_only_intended(known)
 
 
 def _known(ledger: Ledger, key: str) -> EffectHistory | None:

@@ -39,7 +39,8 @@ def saves_at_exit(config: Mapping[str, Any]) -> bool:
 def nodes_due(checkpoint: Mapping[str, Any]) -> int | None:
     """Count the tasks that go on from a checkpoint; None: they cannot be counted.
 
-    A graph that is built of nodes and edges keeps in channels of its own which nodes are due, and each is emptied once they have run.
+    A graph that is built of nodes and edges keeps in channels of its own which nodes are due, and each
+    is emptied once they have run.
     """
     for node, seen in (checkpoint.get("versions_seen") or {}).items():
         if node not in _ABOUT and not all(map(_is_own, seen)):
@@ -115,8 +116,8 @@ class Resting:
         """Keep what a task wrote, for `with`, which tells whether the graph rests after it.
 
         `thread` is None where it is a task of a graph inside of another. The graph rests where each of the
-        tasks has ended, and one asked somebody or failed: what ends the last of them is kept last. Else another
-        checkpoint follows.
+        tasks has ended, and one asked somebody or failed: what ends the last of them is kept last. Else
+        another checkpoint follows.
         """
         with self._changed:
             step = None if thread is None else self._steps.get(thread)

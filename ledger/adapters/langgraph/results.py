@@ -10,12 +10,16 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import ToolException
 
 from ledger.canonical import canonical_text
-from ledger.errors import InvalidInput
+from ledger.errors import InvalidInput, LedgerError
 
 Outcome = Any
 """A `ToolMessage`, a `Command`, or a list of both."""
 PACKED = "packed"
 """Under this name stands, in base64, what is more than a message: commands, several messages."""
+
+
+LONGEST = 10_000
+"""Characters of a result that a model is told again."""
 
 
 class Codec(Protocol):
@@ -61,6 +65,21 @@ def returned(kept: Any, call: ToolCall, codec: Codec) -> Outcome:
         return message(call, kept["content"], artifact=kept.get("artifact"))
     # It was settled by a person, or recorded by a program without a graph.
     return message(call, "done" if kept is None else kept if isinstance(kept, str) else canonical_text(kept))
+
+
+def in_words(kept: Any, codec: Codec) -> str | None:
+    """Return what a tool's result, as it was recorded, tells a model; None: nothing that is text."""
+    if kept is None:
+        return None
+    try:
+        outcome = returned(kept, ToolCall(name="", args={}, id=""), codec)
+    except LedgerError:  # of a type that is not known any more
+        return None
+    texts = [
+        one.text for one in (outcome if isinstance(outcome, list) else [outcome]) if hasattr(one, "text")
+    ]
+    text = "\n".join(filter(None, map(str, texts)))
+    return (text if len(text) <= LONGEST else f"{text[:LONGEST]}…") or None
 
 
 def message(call: ToolCall, content: Any, *, failed: bool = False, artifact: Any = None) -> ToolMessage:

@@ -109,8 +109,8 @@ class Gatekeeper:
         if isinstance(gate, Gate) and gate.is_milder and is_agent(custodian):
             raise invalid(
                 "gate",
-                f"live_seconds below {LIVE_SECONDS}, and idle_seconds above {IDLE_SECONDS:,} or None, are for "
-                "people and services to decide, and this saver writes as an agent: say who did, with "
+                f"live_seconds below {LIVE_SECONDS}, and idle_seconds above {IDLE_SECONDS:,} or None, are "
+                "for people and services to decide, and this saver writes as an agent: say who did, with "
                 'custodian=Actor("service:…") or Actor("human:…")',
             )
         self._custodian = custodian
@@ -318,8 +318,8 @@ def _check_successor(entry: Entry, contract: Contract) -> None:
         raise RunIsClosed(
             f"{entry.run.id!r} is succeeded by {successor!r}, which is no run of thread {entry.thread!r}. To "
             "begin the thread anew with what that run may still do and owes: saver.restart(thread_id, "
-            f"reason=…, by=…), or intent-ledger restart {shlex.quote(successor)} --as {shlex.quote(following)} "
-            "--reason TEXT --by human:NAME",
+            f"reason=…, by=…), or intent-ledger restart {shlex.quote(successor)} --as "
+            f"{shlex.quote(following)} --reason TEXT --by human:NAME",
             rule="run_is_closed",
             position=closed.position,
             evidence={"run": entry.run.id, "successor": successor},

@@ -27,7 +27,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest, ToolNode
 from ledger import Actor, AsyncRun, Recovery, Run, Tool
 from ledger.adapters.langgraph import interrupts
 from ledger.adapters.langgraph.declared import Calling, Declarations, GraphTools, arguments, calling
-from ledger.adapters.langgraph.earlier import Done, done_before
+from ledger.adapters.langgraph.earlier import Done, Known, done_before, known_of
 from ledger.adapters.langgraph.refusals import STOPS, TOLD, told
 from ledger.adapters.langgraph.results import Codec, Outcome, message, recorded, returned
 from ledger.adapters.langgraph.running import (
@@ -44,7 +44,7 @@ from ledger.adapters.langgraph.steps import Requested, requested
 from ledger.canonical import invalid
 from ledger.errors import ApprovalNotFound, ApprovalRequired, EffectError, LedgerError, PossibleRepeat
 from ledger.run.contract import Contract
-from ledger.run.history import EffectHistory
+from ledger.run.known import is_only_intended
 
 ANSWERS = Actor("service:langgraph")
 """Who writes what people answer through a graph, which is none of those who ask."""
@@ -82,7 +82,7 @@ class Answered(NamedTuple):
 
 
 class Find(NamedTuple):
-    """Ask for: what is known of an effect."""
+    """Ask for: what is known of an effect, as `Known`."""
 
     key: str
 
@@ -255,7 +255,7 @@ class LedgerToolCalls:
         if isinstance(step, See):
             return run.contract
         if isinstance(step, Find):
-            return saver.ledger.effect(step.key)
+            return known_of(saver.ledger, step.key)
         said = saver.ledger.approve if step.answer.approved else saver.ledger.deny
         return said(
             step.answer.approval, by=step.answer.by, reason=step.answer.reason, actor=self._answers_as
@@ -272,7 +272,7 @@ class LedgerToolCalls:
         if isinstance(step, See):
             return await run.contract
         if isinstance(step, Find):
-            return await face.effect(step.key)
+            return await to_thread.run_sync(known_of, self._saver.ledger, step.key)
         said = face.approve if step.answer.approved else face.deny
         return await said(
             step.answer.approval, by=step.answer.by, reason=step.answer.reason, actor=self._answers_as
@@ -302,7 +302,7 @@ class LedgerToolCalls:
 
     def _steps(self, call: Call) -> Steps:
         """Perform a call, ask who has to be asked, and tell what it came to."""
-        options, listened = call.options(), False
+        options, listened, waiting = call.options(), False, False
         check_goes_on(call.config, call.act)
         if interrupts.is_told(call.config):
             yield from self._taken(call.config)
@@ -320,11 +320,16 @@ class LedgerToolCalls:
                 contract: Contract = yield See()
                 interrupts.ask(interrupts.question(contract, waits, call.tool.name, call.args))
             except PossibleRepeat as error:
-                first = yield Find(error.evidence["key"])
+                known: Known = yield Find(error.evidence["key"])
+                first = known.history
                 if "repeat" not in options and call.asked.is_sibling(first):
                     options = options | {"repeat": True, "reason": call.asked.reason}
                     continue
-                return self._refused(call, error, first)
+                if is_only_intended(first) and not waiting:
+                    # Nothing was done. What waits for a person is what is asked for once more.
+                    waiting, options = True, {"step": first.step, "occurrence": first.occurrence}
+                    continue
+                return self._refused(call, error, known)
             except LedgerError as error:
                 if (
                     call.bubbled is not None
@@ -358,8 +363,8 @@ class LedgerToolCalls:
                 yield Answered(answer)
         return True
 
-    def _refused(self, call: Call, error: LedgerError, first: EffectHistory | None = None) -> ToolMessage:
-        said = told(error, first) if self._tells and isinstance(error, TOLD) else None
+    def _refused(self, call: Call, error: LedgerError, first: Known | None = None) -> ToolMessage:
+        said = told(error, first, call.codec) if self._tells and isinstance(error, TOLD) else None
         self._note(call, error)
         if said is None:
             raise error

@@ -349,3 +349,67 @@ async def test_in_an_event_loop_answers_go_to_what_was_asked_too() -> None:
         assert [one.status for one in answers(told)] == ["success", "error", "success"]
         saver.faces.close()
     assert sorted(bank.paid) == [(0, "10.00"), (2, "10.00")]
+
+
+# --- a person says something else meanwhile -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("approves", [True, False])
+def test_what_waits_is_asked_about_again_where_the_model_asks_for_it_again(approves: bool) -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], [PAY], "done"], [bank.pay], ASKS)
+        (asked,) = interrupts(agent.invoke(ask(), on("t")))
+        (again,) = interrupts(agent.invoke(ask("is it paid?"), on("t")))
+        assert again.value == asked.value
+        told = agent.invoke(Command(resume={again.id: YES if approves else NO}), on("t"))
+        (answer,) = answers(told)
+        assert (answer.status, bool(bank.paid)) == (("success", True) if approves else ("error", False))
+        assert len([one for one in saver.ledger.log("t#1") if one.name == "approval.requested"]) == 1
+
+
+def test_what_was_approved_while_a_person_spoke_of_something_else_is_done_when_it_is_asked_for() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "wait", [PAY], [PAY], "done"], [bank.pay], ASKS)
+        (asked,) = interrupts(agent.invoke(ask(), on("t")))
+        agent.invoke(ask("what is the weather?"), on("t"))
+        saver.ledger.approve(asked.value["approval"], by=KIM)
+        told = agent_of(
+            beside(saver, actor=Actor("agent:payer", session="two")),
+            [[PAY], "wait", [PAY], [PAY], "done"],
+            [bank.pay],
+            ASKS,
+        ).invoke(ask("is it paid?"), on("t"))
+        done, once_more = answers(told)
+        assert (done.status, done.content) == ("success", '{"id": "ch_1"}')
+        assert (once_more.status, "came to" in once_more.text) == ("error", True)
+    assert bank.paid == [(17, "10.00")]
+
+
+def test_what_waited_in_a_run_that_was_cancelled_is_asked_about_anew_in_the_next() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], [PAY], "done"], [bank.pay], ASKS)
+        agent.invoke(ask(), on("t"))
+        saver.ledger.run("t#1", actor=Actor(KIM)).close("cancelled", reason="not today")
+        (asked,) = interrupts(agent.invoke(ask("pay it"), on("t")))
+        assert asked.value["run"] == "t#2"
+        agent.invoke(Command(resume={asked.id: YES}), on("t"))
+    assert bank.paid == [(17, "10.00")]
+
+
+@pytest.mark.anyio
+async def test_what_waits_is_asked_about_again_in_an_event_loop() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], [PAY], [PAY], "done"], [bank.pay], ASKS)
+        (asked,) = interrupts(await agent.ainvoke(ask(), on("t")))
+        (again,) = interrupts(await agent.ainvoke(ask("is it paid?"), on("t")))
+        assert again.id == asked.id
+        told = await agent.ainvoke(Command(resume={again.id: YES}), on("t"))
+        done, once_more = answers(told)
+        assert (done.status, once_more.status) == ("success", "error")
+        assert '"ch_1"' in once_more.text
+        saver.faces.close()
+    assert bank.paid == [(17, "10.00")]

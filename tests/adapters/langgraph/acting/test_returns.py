@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId, StructuredTool, tool
 from langgraph.prebuilt import InjectedState
 from langgraph.types import Command
 
+from ledger import Happened, open_ledger
 from ledger.adapters.langgraph import LedgerSaver
+from ledger.testing import Clock
 from tests.adapters.langgraph.acting.agents import (
+    AGENT,
+    Bank,
     agent_of,
     answers,
     ask,
+    beside,
     call,
     on,
     saving,
@@ -107,3 +113,35 @@ def test_a_tool_that_is_described_by_a_schema_takes_what_it_is_given() -> None:
         agent_of(saver, lines, [described], {"pay": "at_most_once"}).invoke(ask(), on("t"))
         assert intended(saver)[0].args == '{"a-b":1,"order":17}'
     assert seen == [{"order": 17, "a-b": 1}]
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ("ch_1", "ch_1"),
+        ({"id": "ch_1"}, '{"id":"ch_1"}'),
+        ({"content": "ch_1"}, "ch_1"),
+        ({"content": [{"type": "text", "text": "ch_1"}]}, "ch_1"),
+        (["ch_1", 2], '["ch_1",2]'),
+        (17, "17"),
+        ("ch " * 100_000, "ch ch"),
+    ],
+    ids=lambda one: str(one)[:30],
+)
+def test_what_the_outside_says_that_an_act_came_to_is_told_whatever_its_shape(found: Any, told: str) -> None:
+    bank, clock = Bank(), Clock()
+    declared = {"pay": {"recovery": "queryable", "probe": lambda key, args: Happened(found)}}
+    pay = call("pay", order=17, amount="10.00")
+    with open_ledger(":memory:", clock=clock) as ledger:
+        saver = LedgerSaver(ledger, actor=AGENT)
+        bank.failing = SystemExit()
+        with pytest.raises(SystemExit):
+            agent_of(saver, [[pay], [pay], "done"], [bank.pay], declared).invoke(ask(), on("t"))
+        clock.tick(3600)
+        answer = agent_of(beside(saver), [[pay], [pay], "done"], [bank.pay], declared).invoke(None, on("t"))
+        first, again = answers(answer)
+        assert (first.status, again.status) == ("success", "error")
+        assert told in first.text
+        assert f"and came to: {told}" in again.text
+        assert len(again.text) < 11_000
+    assert bank.paid == [(17, "10.00")]

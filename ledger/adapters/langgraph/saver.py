@@ -117,12 +117,15 @@ class LedgerSaver(Bound, AwaitedSaver):
         """Open a ledger, and keep checkpoints in it; leaving the saver's context, or `close`, closes it.
 
         Args:
-            url: as `open_ledger` takes it, e.g. `runs.db`, `:memory:` or `postgresql://…`.
+            url: as `open_ledger` takes it: the path of a file (also `sqlite:///runs.db`, with four slashes an
+                absolute one), `:memory:` or `postgresql://user@host/database`.
             options: as the saver itself takes them.
 
         Raises:
             What `open_ledger` raises.
         """
+        if isinstance(url, str) and url.startswith("files:"):
+            raise invalid("url", "a folder of files is for a Checkpointer: a graph needs a ledger")
         ledger = open_ledger(url)
         try:
             saver = cls(ledger, **options)
@@ -131,6 +134,11 @@ class LedgerSaver(Bound, AwaitedSaver):
             raise
         saver._owned = True
         return saver
+
+    @classmethod
+    def from_conn_string(cls, conn_string: str, **options: Any) -> Self:
+        """Open a ledger as `from_url` does, by the name that other savers of LangGraph have for it."""
+        return cls.from_url(conn_string, **options)
 
     @property
     def codec(self) -> GraphCodec:

@@ -208,9 +208,11 @@ def saved_state(edge: Edge, run: str, line: str | None, id: str, drops: Drops) -
     return None if drops.dropped(line, id, found.position) else found
 
 
-def was_saved(edge: Edge, run: str, line: str | None, id: str) -> bool:
-    """Tell whether a state of this name was ever saved in a run, dropped or not."""
-    return bool(edge.store.find(edge.tenant, key=state_digest(run, line, id), limit=1))
+def was_saved(edge: Edge, runs: Iterable[str], line: str | None, id: str) -> bool:
+    """Tell whether a state of this name was ever saved in one of some runs, dropped or not."""
+    keys = [state_digest(run, line, id) for run in runs]
+    batches = (keys[at : at + PAGE] for at in range(0, len(keys), PAGE))
+    return any(edge.store.find_all(edge.tenant, keys=batch, each=1) for batch in batches)
 
 
 def was_given_up(edge: Edge, contract: Contract) -> bool:

@@ -22,7 +22,7 @@ from ledger.adapters.langgraph.heads import (
     write_part,
 )
 from ledger.adapters.packs import Unpacked
-from ledger.adapters.threads import Entry, Located, Threads, ThreadStates
+from ledger.adapters.threads import Entry, Located, Threads, ThreadStates, run_name
 from ledger.adapters.threads.naming import line_name
 from ledger.application.states import SavedPart
 from ledger.canonical import invalid
@@ -39,6 +39,8 @@ class Checkpoints:
         self.threads = threads
         self.codec = codec
         self.states = ThreadStates(threads, codec)
+        self._kept: tuple[Place, int] | None = None
+        """A checkpoint that was found not to be given up when what tasks wrote was last kept, and the run."""
 
     # --- saving -----------------------------------------------------------------------------------
 
@@ -88,9 +90,7 @@ class Checkpoints:
                     raise
                 self.threads.rejoin(place.thread)
             except StateMoved:
-                if seen is None or at.state is None or attempt + 1 == TRIES:
-                    raise
-                if self.states.was_here(at.thread, at.state, at.ns):
+                if seen is None or at.state is None or attempt + 1 == TRIES or self.was_here(at):
                     raise
                 # What it goes on from was never here: nobody could have seen it as the latest.
                 seen = None
@@ -135,6 +135,7 @@ class Checkpoints:
 
         Raises:
             Superseded: the run that was entered goes on elsewhere.
+            StateMoved: the run was closed, and the checkpoint given up.
             InvalidInput: no checkpoint is named, or a value is no data.
         """
         if at.state is None:
@@ -144,6 +145,7 @@ class Checkpoints:
         content = write_part(self.codec, writes, task, task_path)
         entry = self.threads.writing(at.thread) if given is None else given
         for attempt in range(TRIES):
+            self._check_kept(at, entry)
             try:
                 entry.run.save_state_part(
                     at.state, state_name(task), content, line=line_name(at.ns), rests=rests
@@ -159,6 +161,15 @@ class Checkpoints:
                 self.threads.rejoin(at.thread)
                 entry = self.threads.writing(at.thread)
 
+    def _check_kept(self, at: Place, entry: Entry) -> None:
+        """Refuse what a task wrote after a checkpoint that was given up with an earlier run."""
+        place = at, entry.generation
+        if entry.generation == 1 or place == self._kept:
+            return
+        if self.was_here(at) and self.find(at) is None:
+            raise gone(at, "what a task wrote after it is not kept")
+        self._kept = place
+
     # --- reading ----------------------------------------------------------------------------------
 
     def newest(self, at: Place) -> Located | None:
@@ -168,6 +179,10 @@ class Checkpoints:
     def find(self, at: Place) -> Located | None:
         """Find the checkpoint that a place names."""
         return None if at.state is None else self.states.find(at.thread, at.state, at.ns)
+
+    def was_here(self, at: Place) -> bool:
+        """Tell whether the checkpoint that a place names was ever saved, given up or not."""
+        return at.state is not None and self.states.was_here(at.thread, at.state, at.ns)
 
     def head(self, found: Located) -> Head | None:
         """Read a checkpoint without its values; None: it is a state of another program."""
@@ -225,23 +240,24 @@ class Checkpoints:
                 yield unpacked.values, self._writes(one, _whole(one, parts))
 
     def _writes(self, found: Located, parts: list[bytes]) -> list[Write]:
-        later = self._since(found)[1:]
-        return read_parts(self.codec, [*parts, *(part for entry in later for part in _parts(entry, found))])
-
-    def _since(self, found: Located) -> list[Entry]:
-        last, first = self.threads.last_seen(found.entry.thread), found.entry.generation
-        if last is None or last.generation <= first:
-            return [found.entry]
-        later = [entry for entry in self.threads.past(last) if entry.generation > first]
-        return [found.entry, *reversed(later)]
+        later = (_whole(found, self.states.parts_in(one, found)) for one in self.states.later(found))
+        return read_parts(self.codec, [*parts, *(part for some in later for part in some)])
 
 
-def _parts(entry: Entry, found: Located) -> list[bytes]:
-    parts = entry.run.states.parts(found.state._replace(run=entry.run.id))
-    if not parts:
-        return []
-    known = entry.run.states.contents([part.digest for part in parts])
-    return _whole(found, [(part, known.get(part.digest)) for part in parts])
+def delta_channels(head: Head) -> set[str]:
+    """Return the delta channels that were written to before a checkpoint."""
+    return set(head.metadata.get(COUNTERS) or ()) & set(head.checkpoint.get("channel_versions", ()))
+
+
+def gone(at: Place, then: str) -> StateMoved:
+    """Say that a checkpoint was given up, and what follows."""
+    return StateMoved(
+        f"checkpoint {at.id!r:.200} of thread {at.thread!r:.100} was given up, and {then}: load the latest",
+        run=run_name(at.thread, 1),
+        expected=0,
+        actual=0,
+        dropped=None,
+    )
 
 
 def _whole(found: Located, parts: list[tuple[SavedPart, bytes | None]]) -> list[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ledger.adapters.langgraph.checkpoints import COUNTERS, Checkpoints
+from ledger.adapters.langgraph.checkpoints import Checkpoints, delta_channels
 from ledger.adapters.langgraph.history import threads_of
 from ledger.adapters.threads import Located
 from ledger.errors import IntegrityError, Refused, UndecodableRecord
@@ -107,7 +107,7 @@ def _without_value(checkpoints: Checkpoints, one: Located) -> set[str]:
     head = checkpoints.head(one)
     if head is None:
         return set()
-    deltas = set(head.metadata.get(COUNTERS) or ()) & set(head.checkpoint.get("channel_versions", ()))
+    deltas = delta_channels(head)
     return deltas - _valued(checkpoints, one, deltas) if deltas else deltas
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
 from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory, PendingWrite
 
-from ledger.adapters.langgraph.checkpoints import Checkpoints
+from ledger.adapters.langgraph.checkpoints import TRIES, Checkpoints, delta_channels, gone
 from ledger.adapters.langgraph.configs import Place, configurable, place_of, state_name
 from ledger.adapters.langgraph.heads import Head
 from ledger.adapters.threads import Entry, Located
 from ledger.adapters.threads.naming import line_name, thread_name
 from ledger.application.query import RunQuery
-from ledger.errors import IntegrityError, UndecodableRecord
+from ledger.errors import IntegrityError, StateMoved, UndecodableRecord
 
 RUNS = 200
 """Runs a page."""
@@ -62,10 +62,19 @@ def threads_of(checkpoints: Checkpoints) -> Iterator[str]:
 
 
 def deltas(checkpoints: Checkpoints, at: Place, channels: Sequence[str]) -> dict[str, DeltaChannelHistory]:
-    """Read what was written to channels before a checkpoint, back to where each has a value."""
+    """Read what was written to channels before a checkpoint, back to where each has a value.
+
+    Raises:
+        UndecodableRecord: a channel is made of what was written after a checkpoint that was given up.
+        StateMoved: the checkpoint itself was given up, or those that it is made of just now.
+    """
     written: dict[str, list[PendingWrite]] = {channel: [] for channel in channels}
     seeds: dict[str, Any] = {}
-    ancestors = _ancestors(checkpoints, at)
+    found = checkpoints.newest(at) if at.state is None else checkpoints.find(at)
+    if found is None and checkpoints.was_here(at):
+        raise gone(at, "of what its channels are made nobody can tell")
+    ancestors = iter(()) if found is None else _ancestors(checkpoints, found)
+    last = found
     while (wanted := written.keys() - seeds.keys()) and (batch := list(islice(ancestors, BATCH))):
         for values, writes in checkpoints.written(batch, wanted):
             for write in reversed(writes):
@@ -76,6 +85,9 @@ def deltas(checkpoints: Checkpoints, at: Place, channels: Sequence[str]) -> dict
             wanted -= values.keys()
             if not wanted:
                 break
+        last = batch[-1]
+    if found is not None and last is not None and wanted:
+        _check_whole(checkpoints, at, found, last, wanted)
     result: dict[str, DeltaChannelHistory] = {}
     for channel in channels:
         entry: DeltaChannelHistory = {"writes": written[channel][::-1]}
@@ -85,14 +97,35 @@ def deltas(checkpoints: Checkpoints, at: Place, channels: Sequence[str]) -> dict
     return result
 
 
-def _ancestors(checkpoints: Checkpoints, at: Place) -> Iterator[Located]:
+def _check_whole(
+    checkpoints: Checkpoints, at: Place, found: Located, last: Located, wanted: Collection[str]
+) -> None:
+    """Refuse a channel that has no value back to a checkpoint whose parent was given up.
+
+    One that was never written to has none anywhere, and what goes on from a checkpoint that was never here
+    begins with it.
+    """
+    parent = last.state.parent
+    if parent is None or not checkpoints.states.was_here(at.thread, parent, at.ns):
+        return
+    head = checkpoints.head(found)
+    lost = sorted(delta_channels(head) & set(wanted)) if head is not None else []
+    if lost:
+        raise UndecodableRecord(
+            f"channel {lost[0]!r:.100} of checkpoint {found.state.id!r} is made of what was written after "
+            f"{parent!r}, which was given up: load the latest, or delete this one too",
+            thread=at.thread,
+            checkpoint=found.state.id,
+            missing=parent,
+            channels=lost,
+        )
+
+
+def _ancestors(checkpoints: Checkpoints, found: Located) -> Iterator[Located]:
     """Yield the parent of a checkpoint, its parent, and so on.
 
     A parent stands before its child, so that one walk back through the runs of the thread finds all of them.
     """
-    found = checkpoints.newest(at) if at.state is None else checkpoints.find(at)
-    if found is None:
-        return
     parent, line, before = found.state.parent, found.state.line, found.state.position
     for entry in checkpoints.threads.past(found.entry):
         upto = before if entry is found.entry else None
@@ -115,10 +148,31 @@ def _of_thread(checkpoints: Checkpoints, thread: str, asked: Asked) -> Iterator[
             continue
         if name is not None and found.state.id != name:
             continue
-        if earlier(found) and (not asked.filter or _has(checkpoints.head(found), asked.filter)):
-            one = checkpoints.load_own(found)
-            if one is not None:
-                yield one
+        one = _loaded(checkpoints, found, earlier, asked.filter)
+        if one is not None:
+            yield one
+
+
+def _loaded(
+    checkpoints: Checkpoints,
+    found: Located,
+    earlier: Callable[[Located], bool],
+    filter: Mapping[str, Any] | None,
+) -> CheckpointTuple | None:
+    """Load a checkpoint if it matches; one that is given up meanwhile is as good as given up before."""
+    for attempt in range(TRIES):
+        try:
+            if earlier(found) and (not filter or _has(checkpoints.head(found), filter)):
+                return checkpoints.load_own(found)
+            return None
+        except StateMoved:
+            again = found.entry.run.states.find(found.state.id, found.state.line)
+            if again.state is None or again.state.position != found.state.position:
+                return None
+            if attempt + 1 == TRIES:
+                raise
+            found = found._replace(dropped=again.dropped)
+    raise AssertionError("a try ends by returning or raising")
 
 
 def _has(head: Head | None, filter: Mapping[str, Any]) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 
-from ledger import Run
 from ledger.adapters.packs import Memo, pack
 from ledger.adapters.threads.located import Located
 from ledger.adapters.threads.naming import thread_name
@@ -69,17 +68,18 @@ def copy(threads: Threads, thread: str, to: str, *, head: Head | None = None) ->
         for record in stated.records:
             digest = record.event.content.digest  # type: ignore[attr-defined]
             packed.note(memo, state.line, bytes.fromhex(digest))
-        _copy_parts(one, states.parts(one), run)
+        for part, content in _parts(states, one):
+            run.save_state_part(state.id, part.task, content, line=state.line)
     return len(found)
 
 
-def _copy_parts(found: Located, parts: Sequence[SavedPart], run: Run) -> None:
-    state = found.state
-    contents = found.entry.run.states.contents([part.digest for part in parts])
-    for part in parts:
-        if part.digest not in contents:
-            raise IntegrityError(
-                f"the content of a part of state {state.id!r} of {state.run!r} is gone",
-                digest=part.digest.hex(),
-            )
-        run.save_state_part(state.id, part.task, contents[part.digest], line=state.line)
+def _parts(states: ThreadStates, found: Located) -> Iterator[tuple[SavedPart, bytes]]:
+    """Read what was kept of the work after a state, in its own run and in those after it."""
+    for entry in (found.entry, *states.later(found)):
+        for part, content in states.parts_in(entry, found):
+            if content is None:
+                raise IntegrityError(
+                    f"the content of a part of state {found.state.id!r} of {part.run!r} is gone",
+                    digest=part.digest.hex(),
+                )
+            yield part, content

@@ -14,27 +14,31 @@ from typing import NamedTuple
 
 from ledger import Actor, Run
 from ledger.adapters.packs import refers_to, unpack
+from ledger.adapters.threads.going_on import on_deleted
 from ledger.adapters.threads.located import Located, states_in
 from ledger.adapters.threads.naming import line_name
+from ledger.adapters.threads.needing import Needed, needed_by_graphs
 from ledger.adapters.threads.raw import RAW
 from ledger.adapters.threads.threads import Entry, Threads
-from ledger.application.edge import Edge
 from ledger.application.expiring import BATCH
-from ledger.application.freeing import Fetch, Freed, Progress, check_may_free, give_up, name_of
+from ledger.application.freeing import Fetch, Freed, Progress, check_may_free, give_up
 from ledger.application.ledger import edge_of
-from ledger.application.states import SavedPart, SavedState, drops_of, ever_saved, was_given_up, was_saved
+from ledger.application.states import SavedState, was_given_up
 from ledger.canonical import invalid
 from ledger.commands import CloseRun, DropStates
-from ledger.errors import NotForAgents, PositionConflict, StillOpen, Superseded
+from ledger.errors import (
+    IntegrityError,
+    NotForAgents,
+    PositionConflict,
+    StillOpen,
+    Superseded,
+    UndecodableRecord,
+)
 from ledger.run.approvals import never_begun
-from ledger.run.contract import Contract
+from ledger.run.contract import Contract, Effect
 from ledger.values import Ending, SavedName
 
-__all__ = ["Freed", "Needed", "delete", "drop", "prune"]
-
-Needed = Callable[[Sequence[Located], Collection[Located]], Iterable[Located]]
-"""Given all states of a thread, the newest first, and those of them that stay: lists what has to stay with
-them, e.g. the parents that a state is read with."""
+__all__ = ["Freed", "Needed", "delete", "drop", "drop_chosen", "prune", "unsettled"]
 
 
 class _Asked(NamedTuple):
@@ -69,7 +73,7 @@ def delete(
         reason: why, in words.
         actor: who writes; None: who writes for the threads.
         force: also where effects of the thread are unsettled.
-        dry_run: change nothing, say what would go.
+        dry_run: change nothing, say what would go; `unsettled` says what stands in the way.
         progress: called after each batch of contents.
 
     Raises:
@@ -85,7 +89,7 @@ def delete(
     _check(threads, asked)
     while True:
         entries = _left(threads, thread)
-        if not force:
+        if not (force or dry_run):
             for entry in entries:
                 _check_settled(entry.run.contract, thread)
         # Closed first: what is saved from now on begins the next run, and is none of this one.
@@ -129,12 +133,34 @@ def drop(
         UndecodableRecord, IntegrityError: a state that stays cannot be read; nothing was given up.
     """
     wanted = {(line_name(line), id) for line, id in states}
-    asked = _Asked(by, reason, threads.actor if actor is None else actor, dry_run, progress)
 
     def choose(found: Sequence[Located]) -> Iterator[Located]:
         return (one for one in found if (one.state.line, one.state.id) in wanted)
 
+    return drop_chosen(
+        threads, thread, choose, by=by, reason=reason, actor=actor, dry_run=dry_run, progress=progress
+    )
+
+
+def drop_chosen(
+    threads: Threads,
+    thread: str,
+    choose: Callable[[Sequence[Located]], Iterable[Located]],
+    *,
+    by: str,
+    reason: str = "the states were dropped",
+    actor: Actor | None = None,
+    dry_run: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Freed:
+    """Give up those states of a thread that `choose` picks of all of them, the newest first; as `drop`."""
+    asked = _Asked(by, reason, threads.actor if actor is None else actor, dry_run, progress)
     return _drop(threads, thread, choose, asked)
+
+
+def unsettled(threads: Threads, thread: str) -> list[Effect]:
+    """List the effects for which `delete` refuses a thread."""
+    return [effect for entry in _left(threads, thread) for effect in _unsettled(entry.run.contract)]
 
 
 def prune(
@@ -158,12 +184,14 @@ def prune(
         by: who decided it, `kind:name`; no agent.
         reason: why, in words.
         actor: who writes; None: who writes for the threads.
-        needed: says which others have to stay with those that stay.
+        needed: says which others have to stay with those that stay; None: what the states of the adapters
+            here need is known.
         dry_run: change nothing, say what would go.
         progress: called after each batch of contents.
 
     Raises:
-        What `drop` raises, and InvalidInput: fewer than one are to stay.
+        What `drop` raises, and InvalidInput: fewer than one are to stay, or checkpoints of LangGraph are
+            there and it is not installed.
     """
     if keep < 1:
         raise invalid("keep", "at least one state of each line stays: delete the thread instead")
@@ -179,8 +207,9 @@ def prune(
             counted[one.state.line] += 1
             if counted[one.state.line] <= keep:
                 stays[_place(one)] = one
-        if needed is not None:
-            stays.update((_place(one), one) for one in needed(listed, list(stays.values())))
+        kept = list(stays.values())
+        others = needed_by_graphs(threads, listed, kept) if needed is None else needed(listed, kept)
+        stays.update((_place(one), one) for one in others)
         return (one for one in found if _place(one) not in stays)
 
     return _drop(threads, thread, choose, asked)
@@ -199,8 +228,15 @@ def _drop(
     entries = [] if current is None else list(threads.past(current))
     found = [one for entry in entries for one in states_in(entry)]
     chosen: dict[str, list[Located]] = {}
-    for one in choose(found):
-        chosen.setdefault(one.state.run, []).append(one)
+    try:
+        for one in choose(found):
+            chosen.setdefault(one.state.run, []).append(one)
+    except (IntegrityError, UndecodableRecord) as error:
+        raise type(error)(
+            f"a state of thread {thread!r:.100} would stay and cannot be read, so nothing goes; drop it by "
+            f"name, too: {error}",
+            **error.data,
+        ) from error
     for entry in reversed(entries):
         freed.add(_give_up(threads, entry, chosen.get(entry.run.id, []), asked))
     return freed
@@ -251,17 +287,23 @@ def _was_deleted(threads: Threads, run: Run) -> bool:
 
 
 def _check_settled(contract: Contract, thread: str) -> None:
-    if contract.closed is not None and contract.closed.successor is not None:
-        return  # its successor answers for them
-    unsettled = [effect.key for effect in contract.effects if not never_begun(effect)]
-    if unsettled:
+    left = _unsettled(contract)
+    if left:
+        first = ", ".join(f"{effect.tool} {effect.key[:12]}" for effect in left[:3])
         raise StillOpen(
-            f"thread {thread!r:.100} cannot be deleted: {len(unsettled)} effects of run {contract.run!r} are "
-            "unsettled, and whoever uses its name next would know nothing of them: settle or reconcile them",
+            f"thread {thread!r:.100} cannot be deleted: {len(left)} effects of run {contract.run!r} are "
+            f"unsettled ({first}{', …' if len(left) > 3 else ''}), and whoever uses its name next would know "
+            "nothing of them: settle or reconcile them, or force it",
             rule="still_open",
             position=contract.position,
-            evidence={"run": contract.run, "unsettled": unsettled},
+            evidence={"run": contract.run, "unsettled": [effect.key for effect in left]},
         )
+
+
+def _unsettled(contract: Contract) -> list[Effect]:
+    if contract.closed is not None and contract.closed.successor is not None:
+        return []  # its successor answers for them
+    return [effect for effect in contract.effects if not never_begun(effect)]
 
 
 def _close(threads: Threads, entry: Entry, asked: _Asked, *, force: bool) -> bool:
@@ -310,7 +352,7 @@ def _give_up_what_goes_on(threads: Threads, entry: Entry, deleted: Sequence[Entr
     for attempt in range(edge.tries):
         run = threads.ledger.run(entry.run.id, actor=asked.actor)
         contract = run.contract
-        goes, stays = _on_deleted(edge, contract, deleted)
+        goes, stays = on_deleted(edge, contract, deleted)
         if not goes and (contract.closed is not None or len(stays) > BATCH):
             return freed
         few = len(stays) <= BATCH
@@ -335,37 +377,6 @@ def _give_up_what_goes_on(threads: Threads, entry: Entry, deleted: Sequence[Entr
             break
     freed.add(_give_up(threads, entry, (), asked))
     return freed
-
-
-def _on_deleted(
-    edge: Edge, contract: Contract, deleted: Sequence[Entry]
-) -> tuple[tuple[SavedName, ...], tuple[SavedName, ...]]:
-    """Tell what of the states of a run goes on from states of others that were deleted, and what does not."""
-
-    def was_there(name: SavedName) -> bool:
-        return any(was_saved(edge, one.run.id, name.line, name.id) for one in deleted)
-
-    drops = drops_of(edge, contract)
-    goes: dict[SavedName, None] = {}
-    stays: dict[SavedName, None] = {}
-    parts: list[SavedName] = []
-    for one in ever_saved(edge, contract.run, contract.position):
-        name = name_of(one)
-        if drops.dropped(name.line, name.id, one.position):
-            continue
-        if isinstance(one, SavedPart):
-            parts.append(name)
-        elif one.parent is None or (above := SavedName(id=one.parent, line=one.line)) in stays:
-            stays[name] = None
-        elif above in goes or was_there(above):
-            goes[name] = None
-        else:
-            stays[name] = None
-    for name in parts:
-        # They may come before their state.
-        if name not in stays and not was_there(name):
-            stays[name] = None
-    return tuple(goes), tuple(stays)
 
 
 class _Packs:

@@ -10,7 +10,7 @@ from ledger import Stated
 from ledger.adapters.packs import Codec, Fetch, Memo, Packed, Unpacked, pack, unpack
 from ledger.adapters.threads.knowing import note_learnt, note_used, stands
 from ledger.adapters.threads.located import Located, Nearby, states_in
-from ledger.adapters.threads.naming import line_name
+from ledger.adapters.threads.naming import line_name, run_name
 from ledger.adapters.threads.raw import RAW
 from ledger.adapters.threads.repeating import is_same
 from ledger.adapters.threads.threads import Entry, Threads
@@ -209,8 +209,9 @@ class ThreadStates:
 
     def was_here(self, thread: str, id: str, line: str = "") -> bool:
         """Tell whether a thread ever had a state of this name, given up or not."""
-        edge, named = edge_of(self.threads.ledger), line_name(line)
-        return any(was_saved(edge, one.run.id, named, id) for one in self.threads.generations(thread))
+        current = self.threads.current(thread)
+        runs = [run_name(thread, 1 + at) for at in range(0 if current is None else current.generation)]
+        return was_saved(edge_of(self.threads.ledger), runs, line_name(line), id)
 
     def all(self, thread: str) -> Iterator[Located]:
         """Yield the states of a thread, of all lines, the newest first."""
@@ -335,6 +336,21 @@ class ThreadStates:
     def parts(self, found: Located) -> list[SavedPart]:
         """Read what was kept of the work after a state."""
         return found.entry.run.states.parts(found.state)
+
+    def later(self, found: Located) -> list[Entry]:
+        """List the runs after the one that keeps a state, the oldest first: they may keep work after it."""
+        last, first = self.threads.last_seen(found.entry.thread), found.entry.generation
+        if last is None or last.generation <= first:
+            return []
+        return [entry for entry in self.threads.past(last) if entry.generation > first][::-1]
+
+    def parts_in(self, entry: Entry, found: Located) -> list[tuple[SavedPart, bytes | None]]:
+        """Read what was kept in a later run of the work after a state; None: such a content is gone."""
+        state, states = found.state._replace(run=entry.run.id), entry.run.states
+        states.find(state.id, state.line)  # so that what was given up is known
+        parts = states.parts(state)
+        contents = states.contents([part.digest for part in parts]) if parts else {}
+        return [(part, contents.get(part.digest)) for part in parts]
 
     def _looked(self, thread: str, id: str | None, line: str | None) -> Iterator[tuple[Entry, LookedUp]]:
         """Look a state up in one run of a thread after another, the newest first."""

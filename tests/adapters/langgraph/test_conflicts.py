@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.base import create_checkpoint, empty_checkpoint
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send
 
@@ -95,6 +96,92 @@ def test_a_line_that_others_pushed_out_of_sight_is_no_conflict(
     with pytest.raises(StateMoved):
         put(memory_saver, ours.config, 3)
     put(memory_saver, second, 3)
+
+
+@pytest.mark.parametrize("deed", ["delete", "delete and begin anew", "delete the run"])
+@pytest.mark.parametrize("same", [True, False], ids=["same program", "another"])
+def test_nobody_goes_on_from_a_checkpoint_that_was_given_up(
+    memory_saver: LedgerSaver, thread: str, same: bool, deed: str
+) -> None:
+    """What was deleted would be back, and over a rival at that."""
+    config = config_of(thread)
+    config["metadata"] = {"run_id": f"{thread}-run"}
+    first = put(memory_saver, config, 1)
+    ours = latest(memory_saver, thread)
+    joined = LedgerSaver(memory_saver.ledger, gate="off")
+    assert joined.get_tuple(first) is not None
+    other = memory_saver if same else LedgerSaver(memory_saver.ledger, gate="off")
+    if deed == "delete the run":
+        other.delete_for_runs([f"{thread}-run"])
+    else:
+        other.delete_thread(thread)
+    if deed == "delete and begin anew":
+        put(other, config_of(thread), "rival")
+    before = list(other.list(config_of(thread)))
+    for going_on in (ours.config, first):
+        with pytest.raises(StateMoved):
+            put(memory_saver, going_on, 2)
+    if deed != "delete the run":
+        with pytest.raises(StateMoved):
+            joined.put_writes(first, [("x", 1)], "task")
+    assert list(other.list(config_of(thread))) == before
+
+
+def test_a_checkpoint_that_goes_on_from_one_of_another_saver_is_taken(
+    memory_saver: LedgerSaver, thread: str
+) -> None:
+    put(memory_saver, config_of(thread, "of another saver"), 1)
+    assert latest(memory_saver, thread).checkpoint["channel_values"] == {"x": 1}
+
+
+@pytest.mark.parametrize("between", ["load", "another process"])
+def test_a_put_that_is_said_again_is_the_one_that_was_said(
+    memory_saver: LedgerSaver, thread: str, between: str
+) -> None:
+    """Whoever lost the answer may have loaded what they saved, and store it in other words."""
+    put(memory_saver, config_of(thread), ["x" * 100] * 40)
+    ours = latest(memory_saver, thread).config
+    checkpoint = create_checkpoint(empty_checkpoint(), None, 2)
+    checkpoint["channel_values"] = {"x": [*["x" * 100] * 40, "y" * 300]}
+    given: Any = (ours, checkpoint, {"source": "loop", "step": 2, "parents": {}}, {"x": 2})
+    memory_saver.put(*given)
+    again = memory_saver if between == "load" else LedgerSaver(memory_saver.ledger, gate="off")
+    latest(again, thread)
+    after = again.put(*given)
+    assert len(list(again.list(config_of(thread)))) == 2
+    put(again, after, 3)
+    with pytest.raises(StateMoved):
+        again.put(*given)
+
+
+def test_a_subgraph_may_be_called_in_turn_after_turn(memory_saver: LedgerSaver, thread: str) -> None:
+    """Each call is a line of its own, and a run names the 64 that moved last."""
+    inner = graph_of(None, one)
+    builder = StateGraph(State)
+    builder.add_node("sub", inner)
+    builder.add_edge(START, "sub")
+    graph: Any = builder.compile(checkpointer=memory_saver)
+    for number in range(62):
+        put(memory_saver, config_of(thread, ns=f"sub:{number}"), 1)
+    for turn in range(4):
+        graph.invoke({"said": [str(turn)]}, config_of(thread))
+    listed = list(memory_saver.list({"configurable": {"thread_id": thread}}))
+    assert len({one.config["configurable"]["checkpoint_ns"] for one in listed}) == 1 + 62 + 4
+    memory_saver.prune([thread])
+    graph.invoke({"said": ["more"]}, config_of(thread))
+
+
+def test_who_lists_a_thread_while_it_is_pruned_passes_over_what_goes(
+    memory_saver: LedgerSaver, thread: str
+) -> None:
+    for number in range(4):
+        put(memory_saver, config_of(thread), number)
+    for names in ([], ["x"]):
+        listed = memory_saver.list(config_of(thread), filter={"step": 1} if names else None)
+        values = [next(listed).checkpoint["channel_values"]["x"]]
+        LedgerSaver(memory_saver.ledger, gate="off").prune([thread])
+        values += [one.checkpoint["channel_values"]["x"] for one in listed]
+        assert values == [3]
 
 
 def test_the_mark_stands_in_no_metadata(memory_saver: LedgerSaver, thread: str) -> None:

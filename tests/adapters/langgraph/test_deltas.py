@@ -14,6 +14,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Overwrite, Send
 
 from ledger.adapters.langgraph import LedgerSaver, StillNeeded
+from ledger.adapters.threads import Threads
+from ledger.adapters.threads.dropping import drop, prune
+from ledger.errors import StateMoved, UndecodableRecord
 from tests.adapters.langgraph.places import config_of, new_thread
 
 
@@ -112,6 +115,69 @@ def test_pruning_keeps_what_the_latest_is_made_of(saver: LedgerSaver, thread: st
     graph.invoke({"often": ["on"]}, config_of(thread))
     often = graph.get_state(config_of(thread)).values["often"]
     assert often == [*before[0]["often"], "on", "n0", "n1", "n2", "b", "a"]
+
+
+def test_pruning_without_a_saver_keeps_what_the_latest_is_made_of(
+    memory_saver: LedgerSaver, thread: str
+) -> None:
+    graph = talk(memory_saver, thread)
+    graph.invoke({"often": ["more"]}, config_of(thread))
+    before = states(graph, thread)
+    prune(Threads(memory_saver.ledger), thread, by="human:kim")
+    kept = states(graph, thread)
+    assert 1 < len(kept) < 6
+    assert kept == before[: len(kept)]
+
+
+@pytest.mark.parametrize("deed", ["delete", "prune", "run"])
+def test_a_graph_that_goes_on_from_what_was_given_up_meanwhile_is_told(
+    saver: LedgerSaver, thread: str, deed: str
+) -> None:
+    """It would leave a channel behind that lacks what was written before."""
+    other = LedgerSaver(saver.ledger, gate="off")
+    graph, config = graph_of(saver), config_of(thread)
+    config["metadata"] = {"run_id": f"{thread}-old"}
+    graph.invoke({"often": ["old"]}, config)
+    old = next(one for one in graph.get_state_history(config_of(thread)) if one.next == ("n1",)).config
+    if deed == "prune":  # the latest needs none of those before
+        graph.update_state(config_of(thread), {"often": Overwrite(["anew"])}, as_node="n0")
+
+    class Late(LedgerSaver):
+        done = False
+
+        def put(self, *args: Any) -> Any:
+            if not self.done:
+                self.done = True
+                if deed == "delete":
+                    other.delete_thread(thread)
+                elif deed == "prune":
+                    other.prune([thread])
+                else:
+                    other.delete_for_runs([f"{thread}-old"])
+            return super().put(*args)
+
+    late = graph_of(Late(saver.ledger, gate="off"))
+    said, begun = (None, old) if deed == "prune" else ({"often": ["late"]}, config_of(thread))
+    with pytest.raises(StateMoved):
+        late.invoke(said, begun)
+    assert [state["often"] for state in states(graph, thread)] == ([["anew"]] if deed == "prune" else [])
+
+
+def test_a_channel_whose_past_was_given_up_is_told(memory_saver: LedgerSaver, thread: str) -> None:
+    graph = talk(memory_saver, thread, turns=1)
+    graph.update_state(config_of(thread), {"plain": "y"}, as_node="n0")
+    listed = list(memory_saver.list(config_of(thread)))
+    latest, *above = [one.config["configurable"]["checkpoint_id"] for one in listed]
+    assert "often" not in listed[0].checkpoint["channel_values"]
+    drop(Threads(memory_saver.ledger), thread, [("", id) for id in above], by="human:kim")
+    with pytest.raises(UndecodableRecord, match=r"'often'.*given up"):
+        graph.get_state(config_of(thread))
+    with pytest.raises(StateMoved):
+        memory_saver.get_delta_channel_history(config=config_of(thread, above[0]), channels=["often"])
+    history = memory_saver.get_delta_channel_history(config=config_of(thread, latest), channels=["nobody's"])
+    assert history == {"nobody's": {"writes": []}}
+    never = memory_saver.get_delta_channel_history(config=config_of(thread, "never"), channels=["often"])
+    assert never == {"often": {"writes": []}}
 
 
 def test_pruning_keeps_nothing_but_the_latest_where_that_has_all_its_values(

@@ -13,6 +13,7 @@ from ledger.adapters.threads.copying import copy
 from ledger.adapters.threads.dropping import delete, prune
 from ledger.errors import IntegrityError, InvalidInput
 from ledger.integrity.findings import Standing
+from ledger.values import SavedName
 from tests.adapters.threads.plain import BY, chat, ids, kept, opened, save, states_of, values, verified
 from tests.stores.conftest import KINDS
 
@@ -67,6 +68,24 @@ def test_states_and_parts_are_copied_in_their_order(ledger: Ledger, states: Thre
     assert ids(states_of(ledger), "u") == [(None, "2"), (newest.state.line, "2")]
     assert values(states_of(ledger), "u")[None, "2"] == {"list": ["again"]}
     assert verified(ledger).standing is Standing.SOUND
+
+
+def test_what_was_kept_of_the_work_after_a_state_in_a_later_run_is_copied(ledger: Ledger) -> None:
+    """A run may be closed between a state and what ends after it."""
+    states = states_of(ledger)
+    save(states, "later", "1", list=["a"])
+    states.threads.open("later").run.save_state_part("1", "first", b"1")
+    for task in ("second", "dropped", "third"):
+        states.threads.open("later").run.close("completed")
+        run = states.threads.open("later").run
+        run.save_state_part("1", task, task.encode())
+        if task == "dropped":
+            run.drop_states(all=True, kept=[SavedName(id="other")], by=BY, reason="old")
+    copy(states_of(ledger).threads, "later", "copied")
+    run = ledger.run("copied#1")
+    parts = run.states.parts(next(run.states.all()))
+    assert [part.task for part in parts] == ["first", "second", "third"]
+    assert list(run.states.contents([part.digest for part in parts]).values())[1:] == [b"second", b"third"]
 
 
 def test_what_the_thread_did_is_not_copied(ledger: Ledger) -> None:

@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 
 from ledger import Actor, AsyncLedger, AsyncRun, Ledger, Resumption, Runtime
+from ledger.adapters.bound import Bound
 from ledger.adapters.checkpointer.backend import Cache
 from ledger.adapters.checkpointer.boundaries import Boundary
 from ledger.adapters.checkpointer.checkpointer import DELETED, ledger_backend, newest_of
@@ -29,7 +30,7 @@ from ledger.stores.stamps import Clock
 R = TypeVar("R")
 
 
-class AsyncCheckpointer:
+class AsyncCheckpointer(Bound):
     """A `Checkpointer` for the tasks of one event loop of asyncio or trio; each call is made in a thread.
 
     A call that is cancelled is waited for; whether it saved is not told then: load. Each task remembers by

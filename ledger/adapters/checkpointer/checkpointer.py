@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ledger import Actor, Ledger, Resumption, Run, Runtime
+from ledger.adapters.bound import Bound
 from ledger.adapters.checkpointer.backend import Cache
 from ledger.adapters.checkpointer.boundaries import Boundary
 from ledger.adapters.checkpointer.data import Format
@@ -25,7 +26,7 @@ from ledger.stores.stamps import Clock
 DELETED = "the thread was deleted"
 
 
-class Checkpointer:
+class Checkpointer(Bound):
     """Saves the states of conversations, each on the one before. Threads of a program may share it.
 
     Use it as a context manager, or call `close`.
@@ -105,7 +106,7 @@ class Checkpointer:
         Raises:
             StateMoved: the parent is not the newest checkpoint: load that, and decide again.
             InvalidInput: part of the state is no data, or `at` no boundary; `path` names it.
-            MidStream: tokens stream in this thread, as whoever saves in the same place in this program was told.
+            MidStream: tokens stream in this thread, as this program was told.
             CorruptCheckpoint: the parent cannot be read, and was not loaded with `fallback=True` here.
             Superseded: the run of the thread was resumed elsewhere.
             StoreUnavailable: whether it was saved is not known: load.

@@ -18,8 +18,8 @@ from langgraph.checkpoint.base import (
 )
 
 from ledger import Actor, Ledger, Run, open_ledger
+from ledger.adapters.bound import Bound
 from ledger.adapters.langgraph.asynchronous import AwaitedSaver
-from ledger.adapters.langgraph.bound import Bound
 from ledger.adapters.langgraph.checkpoints import Checkpoints
 from ledger.adapters.langgraph.codec import GraphCodec
 from ledger.adapters.langgraph.configs import (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -226,6 +228,12 @@ def test_the_same_file_is_the_same_place_and_another_tenant_s_thread_another(tmp
             apart.save("chat", {}, at="after_model")
             other.save("talk", {}, at="after_model")
             more.save("chat", {}, at="after_model")
+
+
+def test_a_checkpointer_tells_why_it_cannot_be_copied(place: Place) -> None:
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="open another one there"):
+            copied(place())
 
 
 @pytest.mark.parametrize("wrong", [5, b"x", ["x"], object()], ids=type)

@@ -6,7 +6,7 @@ from typing import Any, NoReturn, Self
 
 
 class Bound:
-    """Holds an open ledger: it is handed on within its process, and neither copied deeply nor sent away."""
+    """Holds what is open: it is handed on within its process, and neither copied deeply nor sent away."""
 
     def __copy__(self) -> Self:
         other = type(self).__new__(type(self))
@@ -21,6 +21,6 @@ class Bound:
 
     def _why(self) -> str:
         return (
-            f"a {type(self).__name__} holds an open ledger, which is a connection and locks, so it cannot be "
-            "copied or sent to another process: open another one there, with the same address"
+            f"a {type(self).__name__} holds an open ledger or folder, with connections and locks, so it cannot "
+            "be copied or sent to another process: open another one there, with the same address"
         )

@@ -13,13 +13,16 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 
 from ledger import Ledger, Recovery, Tool, current_effect
+from ledger.adapters.langgraph.injected import Beside, is_given_more, of_state
+from ledger.adapters.langgraph.names import Names, by_name, check_options
 from ledger.canonical import invalid
 from ledger.errors import InvalidInput
 from ledger.gateway.tools import declare
 
 Declaration = Tool | Recovery | str | Mapping[str, Any] | None
-"""What is declared of one tool: a `Tool`, its recovery, or what `ledger.tool` takes, by name. None: it is no
-act, since it changes nothing but the graph's own state."""
+"""What is declared of one tool: a `Tool`, its recovery, or what `ledger.tool` takes, by name, and beside that
+`state`: what of the graph's state belongs to the act. None: it is no act, since it changes nothing but the
+graph's own state."""
 Declarations = Mapping[str, Declaration] | Iterable[Tool]
 
 
@@ -74,8 +77,15 @@ class GraphTools:
         self._tools: dict[str, Tool] = {}
         self._made: dict[str, tuple[BaseTool, Tool]] = {}
         known = {tool.name: tool for tool in ledger.tools if not isinstance(tool.function, Through)}
-        given = dict(declared) if isinstance(declared, Mapping) else {tool.name: tool for tool in declared}
+        given = by_name(declared)
+        self.names = Names(known.keys() | given.keys())
         self._no_acts = {name for name, said in given.items() if said is None}
+        self._states = {
+            name: of_state(name, said["state"])
+            for name, said in given.items()
+            if isinstance(said, Mapping) and "state" in said
+        }
+        self._beside: dict[str, tuple[BaseTool, Beside]] = {}
         for name in (known.keys() | given.keys()) - self._no_acts:
             tool = _tool(name, given[name]) if name in given else known[name]
             alone = tool if tool.function is not _nothing else None
@@ -88,17 +98,46 @@ class GraphTools:
         """
         if tool.name in self._no_acts:
             return None
+        beside = self.beside(tool)
         with self._mutex:
             made = self._made.get(tool.name)
             if made is not None and made[0] is tool:
                 return made[1]
             base = self._tools.get(tool.name)
             if base is None:
+                self.names.note(tool.name)
                 base = declare(Through(tool.name, None), name=tool.name)
             assert isinstance(base.function, Through)
-            found = _with_signature(base, base.function, signature_of(tool))
+            found = _with_signature(base, base.function, _joined(signature_of(tool), beside))
+            beside.check(found.needs_approval)
             self._made[tool.name] = tool, found
             return found
+
+    def beside(self, tool: BaseTool) -> Beside:
+        """Return what of the graph's state belongs to the acts of a tool."""
+        with self._mutex:
+            known = self._beside.get(tool.name)
+            if known is None or known[0] is not tool:
+                found = Beside(tool.name, self._states.get(tool.name), is_given_more(tool))
+                known = self._beside[tool.name] = tool, found
+            return known[1]
+
+
+def ledger_tools(declared: Declarations) -> tuple[Tool, ...]:
+    """Return what is declared of the tools of a graph as tools of the ledger, but for those that are no acts.
+
+    A module that holds them as its `tools` can be given to `intent-ledger reconcile --tools MODULE`, which asks
+    their probes. What is sent again is sent by the graph.
+
+    Raises:
+        InvalidInput: declarations contradict each other; `path` says which.
+    """
+    return tuple(
+        replace(tool, function=Through(name, tool if tool.function is not _nothing else None))
+        for name, said in by_name(declared).items()
+        if said is not None
+        for tool in (_tool(name, said),)
+    )
 
 
 def _tool(name: str, declared: Declaration) -> Tool:
@@ -107,7 +146,9 @@ def _tool(name: str, declared: Declaration) -> Tool:
         if declared.name != name:
             raise invalid(f"tools.{name}", f"it is declared with a tool that is named {declared.name!r}")
         return declared
+    check_options(name, declared)
     said = dict(declared) if isinstance(declared, Mapping) else {"recovery": declared}
+    said.pop("state", None)
     try:
         return declare(_nothing, name=name, **said)
     except InvalidInput as error:
@@ -130,6 +171,23 @@ def _with_signature(base: Tool, through: Through, signature: inspect.Signature |
         except InvalidInput:
             pass  # it takes what JSON could not be of, and checks that itself
     return replace(base)
+
+
+def _joined(signature: inspect.Signature | None, beside: Beside) -> inspect.Signature | None:
+    """Let a tool take what of the state belongs to its acts.
+
+    Raises:
+        InvalidInput: it takes an argument of that name already.
+    """
+    if signature is None or beside.said is None:
+        return signature
+    known = {name: one for name, one in signature.parameters.items() if one != _REST}
+    more = beside.parameters()
+    for one in more:
+        if one.name in known:
+            raise invalid(f"tools.{beside.tool}.state", f"{one.name!r} is an argument that the model gives")
+    rest = [_REST] if _REST in (*signature.parameters.values(), *more) else []
+    return inspect.Signature([*known.values(), *(one for one in more if one != _REST), *rest])
 
 
 def signature_of(tool: BaseTool) -> inspect.Signature | None:

@@ -24,10 +24,11 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest, ToolNode
 
-from ledger import Actor, AsyncRun, Recovery, Run, Tool
+from ledger import Actor, AsyncRun, Ledger, Recovery, Run, Tool
 from ledger.adapters.langgraph import interrupts
 from ledger.adapters.langgraph.declared import Calling, Declarations, GraphTools, arguments, calling
 from ledger.adapters.langgraph.earlier import Done, Known, done_before, known_of
+from ledger.adapters.langgraph.injected import Beside
 from ledger.adapters.langgraph.refusals import STOPS, TOLD, told
 from ledger.adapters.langgraph.results import Codec, Outcome, message, recorded, returned
 from ledger.adapters.langgraph.running import (
@@ -100,6 +101,9 @@ class Call:
     args: dict[str, Any]
     asked: Requested
     repeat: str | None
+    beside: Beside
+    more: frozenset[str]
+    """Which of the arguments are of the graph's state."""
     bubbled: GraphBubbleUp | None = field(default=None)
     """What the tool interrupted the graph with."""
 
@@ -123,6 +127,10 @@ class Call:
     def codec(self) -> Codec:
         """What writes what is more than a message: it knows the types of the graph."""
         return saver_of(self.config).codec
+
+    def own(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return of the arguments of the act those that the tool is called with."""
+        return {name: value for name, value in args.items() if name not in self.more}
 
     def options(self) -> dict[str, Any]:
         """Return how the act is named. What only looks is the same look wherever it is asked for."""
@@ -166,6 +174,12 @@ class LedgerToolCalls:
         Raises:
             InvalidInput: declarations contradict each other; `path` says which.
         """
+        if not isinstance(getattr(saver, "ledger", None), Ledger) or not hasattr(saver, "faces"):
+            raise invalid(
+                "saver",
+                f"give the LedgerSaver that the graph is compiled with, not {type(saver).__name__}: acts are kept "
+                "beside the checkpoints",
+            )
         if refusals not in ("tell", "raise"):
             raise invalid("refusals", f"one of tell and raise, not {refusals!r:.50}")
         self._saver = saver
@@ -178,17 +192,31 @@ class LedgerToolCalls:
         """Return a `ToolNode` whose calls go through the gateway; `options` are its own.
 
         Raises:
-            InvalidInput: `handle_tool_errors` is given: what a tool raises says whether it happened.
+            InvalidInput: `handle_tool_errors` is given: what a tool raises says whether it happened. Or the
+                acts of a tool need approval that is given state of the graph, and nothing is declared of it.
         """
         if "handle_tool_errors" in options:
             raise invalid("handle_tool_errors", "what a tool raises is recorded, and then told or raised")
-        return ToolNode(
+        node = ToolNode(
             list(tools),
             wrap_tool_call=self.wrap_tool_call,
             awrap_tool_call=self.awrap_tool_call,
             handle_tool_errors=False,
             **options,
         )
+        self.check_names(node.tools_by_name)
+        for tool in node.tools_by_name.values():
+            self._tools.of(tool)
+        return node
+
+    def check_names(self, tools: Iterable[str]) -> None:
+        """Hold the names under which something is declared against those of a graph's tools.
+
+        Raises:
+            InvalidInput: one is misspelt: no tool has it, and one of which nothing is declared is called much
+                like it.
+        """
+        self._tools.names.check(tools)
 
     # --- the two drivers --------------------------------------------------------------------------
 
@@ -205,7 +233,7 @@ class LedgerToolCalls:
 
         def body(args: dict[str, Any]) -> Any:
             with _watching(call):
-                return recorded(handler(_with(request, args)), call.tool.name, call.codec)
+                return recorded(handler(_with(request, call.own(args))), call.tool.name, call.codec)
 
         run = ledger_run(call.config)
         token = calling.set(Calling(call.tool.name, body))
@@ -227,7 +255,7 @@ class LedgerToolCalls:
 
         async def body(args: dict[str, Any]) -> Any:
             with _watching(call):
-                return recorded(await handler(_with(request, args)), call.tool.name, call.codec)
+                return recorded(await handler(_with(request, call.own(args))), call.tool.name, call.codec)
 
         turn = interrupts.turn(call.config)
         turn.begin()
@@ -298,7 +326,9 @@ class LedgerToolCalls:
         except ValueError as error:
             return message(call, f"Not called, its arguments do not fit: {error}", failed=True)
         repeat = None if self._repeats is None else self._repeats(request)
-        return Call(request, act, args, requested(request, args), repeat)
+        beside = self._tools.beside(tool)
+        more = beside.of(request.runtime.state, args)
+        return Call(request, act, {**args, **more}, requested(request, args), repeat, beside, frozenset(more))
 
     def _steps(self, call: Call) -> Steps:
         """Perform a call, ask who has to be asked, and tell what it came to."""
@@ -313,6 +343,8 @@ class LedgerToolCalls:
                 self._note(call, None)
                 return returned(kept, call.request.tool_call, call.codec)
             except ApprovalRequired as waits:
+                if call.beside.is_open:
+                    raise call.beside.unsaid() from waits
                 if not listened:
                     listened = True
                     if (yield from self._heard(call.config)):

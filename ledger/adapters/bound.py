@@ -21,6 +21,6 @@ class Bound:
 
     def _why(self) -> str:
         return (
-            f"a {type(self).__name__} holds an open ledger or folder, with connections and locks, so it cannot "
-            "be copied or sent to another process: open another one there, with the same address"
+            f"a {type(self).__name__} holds an open ledger or folder, with connections and locks, so it "
+            "cannot be copied or sent to another process: open another one there, with the same address"
         )

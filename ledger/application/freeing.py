@@ -275,9 +275,9 @@ class _Work:
             self._needed.update(digest for digest in digests if digest not in goes)
             return self._contents.fetch([digest for digest in digests if digest not in goes])
 
-        content = self._contents.one(state)
-        if self._resting is not None:
-            with _told(state):
+        with _told(state):
+            content = self._contents.one(state)
+            if self._resting is not None:
                 self._resting.read(state, content, fetch)
 
     # --- saying it, and freeing -------------------------------------------------------------------
@@ -375,9 +375,10 @@ def _told(state: SavedState) -> Iterator[None]:
     """Tell which state it is that cannot be read."""
     try:
         yield
-    except UndecodableRecord as error:
-        raise UndecodableRecord(
-            f"state {state.id!r} of {state.run!r} would stay and cannot be read, so nothing goes: {error}",
+    except (UndecodableRecord, IntegrityError) as error:
+        raise type(error)(
+            f"state {state.id!r} of {state.run!r} would stay and cannot be read, so nothing goes; drop it by "
+            f"name, too: {error}",
             **{**error.data, "run": state.run, "state": state.id, "position": state.position},
         ) from error
 

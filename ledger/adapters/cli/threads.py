@@ -14,8 +14,8 @@ from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, T
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.threads import Threads
-    from ledger.adapters.threads.dropping import Needed
     from ledger.application.freeing import Freed, Progress
+    from ledger.run.contract import Effect
 
 ABOUT = """Show conversations, and let go of their states.
 
@@ -55,23 +55,37 @@ HELP_PRUNE = """Let go of the older states of a thread, and free what no other s
 
 Of each line the newest --keep states stay, with those that they are read with. An event says which went, who
 decided it and why; what the run did, promised and was approved stays as it is. What stays is read before
-anything goes. On PostgreSQL the owner of the ledger does this, no writer may.
+anything goes; one that cannot be is named, and given up by `threads drop`. On PostgreSQL the owner of the
+ledger does this, no writer may.
 
 \b
-Exit codes: 0 done, 3 could not run, 4 not for agents.
+Exit codes: 0 done, 1 a state that would stay cannot be read, 3 could not run, 4 not for agents.
 Examples:
   intent-ledger threads prune order-17 --dry-run
   intent-ledger threads prune order-17 --keep 5 --by human:kim --reason "kept long enough"
+"""
+
+HELP_DROP = """Let go of some states of a thread, such as those that cannot be read any more.
+
+A state that would stay and cannot be read stands in the way of pruning, since nobody could tell what it rests
+on. `threads show --check` names such states; this gives them up, those that are named by --state, or by
+--unreadable all of them. What the others rest on stays, and each of them is read before anything goes.
+
+\b
+Exit codes: 0 done, 3 could not run, 4 a state that stays needs one of them, or not for agents.
+Examples:
+  intent-ledger threads drop order-17 --unreadable --dry-run
+  intent-ledger threads drop order-17 --state ID --by human:kim --reason "damaged"
 """
 
 HELP_DELETE = """Let go of all states of a thread, and end its run: what is saved next begins anew.
 
 An event says who decided it and why; what the thread did, promised and was approved stays on record, and is
 nothing that a thread of the same name knows of. So a thread with unsettled effects is refused: settle them,
-or say --force.
+or say --force. --dry-run says what would go, and which effects stand in the way.
 
 \b
-Exit codes: 0 done, 3 could not run, 4 effects are unsettled, or not for agents.
+Exit codes: 0 done, 3 could not run, 4 effects are unsettled (also with --dry-run), or not for agents.
 Examples:
   intent-ledger threads delete order-17 --dry-run
   intent-ledger threads delete order-17 --by human:kim --reason "on request"
@@ -94,6 +108,7 @@ def add_to(app: typer.Typer) -> None:
     group.command("list", help=HELP_LIST)(list_)
     group.command("show", help=HELP_SHOW)(show)
     group.command("prune", help=HELP_PRUNE)(prune)
+    group.command("drop", help=HELP_DROP)(drop)
     group.command("delete", help=HELP_DELETE)(delete)
     app.add_typer(group, name="threads")
 
@@ -181,7 +196,37 @@ def prune(
     from ledger.adapters.threads import dropping
 
     def deed(threads: Threads, said: dict[str, Any]) -> Freed:
-        return dropping.prune(threads, thread, keep=keep, needed=_needed(threads, thread), **said)
+        return dropping.prune(threads, thread, keep=keep, **said)
+
+    _let_go(context, thread, deed, (by, reason), (ledger, tenant, actor), dry_run=dry_run, as_json=as_json)
+
+
+def drop(  # noqa: PLR0913, PLR0917 - each is an option of the command
+    context: typer.Context,
+    thread: ThreadArgument,
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", metavar="ID", help="A state that goes.", show_default=False),
+    ] = None,
+    unreadable: Annotated[bool, typer.Option("--unreadable", help="All that cannot be read.")] = False,
+    dry_run: DryOption = False,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    ledger: LedgerOption = None,
+    tenant: TenantOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let go of some states of a thread."""
+    from ledger.adapters.cli.threads_dropping import choice
+    from ledger.adapters.threads import dropping
+
+    if not (state or unreadable):
+        raise typer.BadParameter("name the states by --state, or say --unreadable")
+
+    def deed(threads: Threads, said: dict[str, Any]) -> Freed:
+        choose = choice(threads, thread, state or (), damaged=unreadable)
+        return dropping.drop_chosen(threads, thread, choose, **said)
 
     _let_go(context, thread, deed, (by, reason), (ledger, tenant, actor), dry_run=dry_run, as_json=as_json)
 
@@ -201,10 +246,15 @@ def delete(
     """Let go of all states of a thread."""
     from ledger.adapters.threads import dropping
 
+    stands: list[Effect] = []
+
     def deed(threads: Threads, said: dict[str, Any]) -> Freed:
+        if dry_run and not force:
+            stands.extend(dropping.unsettled(threads, thread))
         return dropping.delete(threads, thread, force=force, **said)
 
-    _let_go(context, thread, deed, (by, reason), (ledger, tenant, actor), dry_run=dry_run, as_json=as_json)
+    where = ledger, tenant, actor
+    _let_go(context, thread, deed, (by, reason), where, dry_run=dry_run, as_json=as_json, stands=stands)
 
 
 def _let_go(
@@ -216,7 +266,9 @@ def _let_go(
     *,
     dry_run: bool,
     as_json: bool,
+    stands: Sequence[Effect] = (),
 ) -> None:
+    """Do it, or ask what would go; `stands` is filled with the effects that stand in the way."""
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.threads_view import show_freed
@@ -238,7 +290,9 @@ def _let_go(
             "progress": progress,
         }
         freed = deed(threads, said)
-    show_freed(screen, thread, freed)
+    show_freed(screen, thread, freed, stands)
+    if stands:
+        raise typer.Exit(Exit.REFUSED)
 
 
 def _there(thread: str, entries: Sequence[object]) -> None:
@@ -247,28 +301,6 @@ def _there(thread: str, entries: Sequence[object]) -> None:
 
     if not entries:
         raise RunNotFound(f"there is no thread {thread!r}", run=run_name(thread, 1))
-
-
-def _needed(threads: Threads, thread: str) -> Needed | None:
-    """Tell what checkpoints of graphs are read with, where the thread has any."""
-    from ledger.adapters.threads import ThreadStates
-    from ledger.adapters.threads.raw import RAW
-    from ledger.canonical import invalid
-
-    states = ThreadStates(threads, RAW)
-    if not any(states.read(one, names=()).head.startswith(b"LGC") for one in states.all(thread)):
-        return None
-    try:
-        from ledger.adapters.langgraph.checkpoints import Checkpoints
-        from ledger.adapters.langgraph.codec import GraphCodec
-        from ledger.adapters.langgraph.deleting import needed
-        from ledger.adapters.langgraph.types import KnownTypes
-    except ModuleNotFoundError as error:
-        raise invalid("thread", f"{thread!r:.100} has checkpoints of LangGraph: {error}") from error
-    checkpoints = Checkpoints(threads, GraphCodec(KnownTypes()))
-    # Which channels have a value is told without reading values, whose classes only the graph knows.
-    checkpoints.states = states
-    return lambda every, stays: (above for _, above in needed(checkpoints, every, stays))
 
 
 @contextmanager

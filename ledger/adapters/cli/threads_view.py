@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ledger.adapters.cli.screen import Column, Screen
-from ledger.adapters.cli.words import counted, quoted, when
+from ledger.adapters.cli.words import counted, quoted, shortened, when
 from ledger.adapters.threads.listing import ThreadSummary, Unreadable
 from ledger.adapters.threads.located import Located
 from ledger.application.expiring import Tally
 from ledger.application.freeing import Freed
-from ledger.run.contract import Contract
+from ledger.run.contract import Contract, Effect
 from ledger.values import write_time
 
 
@@ -133,8 +133,8 @@ def _document(shown: Shown, states: Sequence[Located]) -> dict[str, Any]:
     }
 
 
-def show_freed(screen: Screen, thread: str, freed: Freed) -> None:
-    """Show what was let go of, or would be."""
+def show_freed(screen: Screen, thread: str, freed: Freed, stands: Sequence[Effect] = ()) -> None:
+    """Show what was let go of, or would be but for the effects that stand in the way."""
     if screen.as_json:
         screen.document(
             {
@@ -144,11 +144,18 @@ def show_freed(screen: Screen, thread: str, freed: Freed) -> None:
                 "contents": freed.contents,
                 "bytes": freed.bytes,
                 "events": freed.events,
+                "unsettled": [
+                    {"tool": effect.tool, "key": effect.key, "status": effect.status} for effect in stands
+                ],
             }
         )
         return
     states, contents = counted(freed.states, "state"), counted(freed.contents, "content")
     what = "would go" if freed.dry_run else "gone"
     screen.line(f"{states} of thread {quoted(thread)} {what}, and {contents} with {freed.bytes:,} bytes")
+    if stands:
+        named = ", ".join(f"{quoted(effect.tool)} {shortened(effect.key, True)}" for effect in stands)
+        screen.line(f"but it would be refused: {counted(len(stands), 'effect')} unsettled: {named}")
+        screen.line("settle or reconcile them, or say --force")
     if freed.events:
         screen.line(f"recorded: {counted(freed.events, 'event')}, see intent-ledger log")

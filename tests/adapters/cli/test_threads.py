@@ -132,6 +132,66 @@ def test_what_threads_and_states_are_called_steers_nothing(call: Call, path: Pat
             assert not any(steers(line) for line in (told.out + told.err).split("\n"))
 
 
+def damage(opened: Ledger, run: str, *ids: str) -> None:
+    """Take away the contents of states, as a disk may."""
+    for id in ids:
+        state = opened.run(run).states.find(id).state
+        assert state is not None
+        places = [row.place for row in opened.store.blob_rows("default", [state.digest])]
+        opened.store.drop_blobs("default", places, since=opened.store.end(newest=True), but="")
+
+
+def test_a_thread_is_pruned_although_an_older_state_cannot_be_read(
+    call: Call, path: Path, opened: Ledger
+) -> None:
+    states = states_of(opened)
+    for turn in range(1, 4):
+        states.save("broken", str(turn), {"turn": turn}, b"head", parent=str(turn - 1) if turn > 1 else None)
+    damage(opened, "broken#1", "1")
+    told = call("threads", "prune", "broken", "--keep", "3", *WHY, "--ledger", path)
+    assert told.code == 1
+    assert "would stay and cannot be read, so nothing goes; drop it by name" in told.err
+    assert "'1' of 'broken#1'" in told.err
+    assert call("threads", "prune", "broken", *WHY, "--ledger", path).code == 0
+    assert ids(states_of(opened), "broken") == [(None, "3")]
+
+
+@pytest.mark.parametrize("chosen", [("--state", "2"), ("--unreadable",)])
+def test_states_that_cannot_be_read_are_dropped(
+    call: Call, path: Path, opened: Ledger, chosen: tuple[str, ...]
+) -> None:
+    states = states_of(opened)
+    for turn in range(1, 4):
+        states.save("broken", str(turn), {"turn": turn}, b"head", parent=str(turn - 1) if turn > 1 else None)
+    damage(opened, "broken#1", "2")
+    asked = call("threads", "drop", "broken", *chosen, "--dry-run", "--ledger", path, "--json").document
+    assert (asked["states"], asked["dry_run"]) == (1, True)
+    assert call("threads", "drop", "broken", *chosen, *WHY, "--ledger", path).code == 0
+    assert ids(states_of(opened), "broken") == [(None, "3"), (None, "1")]
+    assert call("threads", "show", "broken", "--check", "--ledger", path).code == 0
+    assert call("threads", "prune", "broken", "--keep", "2", *WHY, "--ledger", path).code == 0
+
+
+def test_what_is_to_be_dropped_is_named(call: Call, path: Path) -> None:
+    for chosen in ((), ("--state", "nine")):
+        told = call("threads", "drop", "order-17", *chosen, *WHY, "--ledger", path)
+        assert (told.code, told.out) == (64, "")
+    assert "no state 'nine'" in told.err
+
+
+def test_a_run_that_was_opened_beforehand_is_listed_once_it_keeps_states(
+    call: Call, path: Path, opened: Ledger
+) -> None:
+    opened.open_run("ahead#1", "Pay order 17")
+    assert "ahead" not in call("threads", "list", "--ledger", path).out
+    chat(states_of(opened), "ahead", 1)
+    opened.run("ahead#1").close("completed")
+    chat(states_of(opened), "ahead", 1)
+    found = call("threads", "list", "--prefix", "ahead", "--ledger", path, "--json").document
+    assert [(one["thread"], one["run"], one["runs"]) for one in found["threads"]] == [("ahead", "ahead#2", 2)]
+    assert "thread ahead" in call("contract", "ahead#1", "--ledger", path).out
+
+
 def test_agents_and_threads_with_unsettled_effects_are_refused(
     call: Call, path: Path, opened: Ledger
 ) -> None:
@@ -140,7 +200,15 @@ def test_agents_and_threads_with_unsettled_effects_are_refused(
     for more in (("--actor", "agent:a"), ()):
         told = call("threads", "delete", "order-17", *WHY, *more, "--ledger", path)
         assert (told.code, len(ids(states_of(opened), "order-17"))) == (4, 5)
-    assert "1 effects of run 'order-17#2' are unsettled" in told.err
+    (unsettled,) = opened.contract("order-17#2").effects
+    assert f"1 effects of run 'order-17#2' are unsettled (charge {unsettled.key[:12]})" in told.err
+    asked = call("threads", "delete", "order-17", "--dry-run", "--ledger", path)
+    assert asked.code == 4
+    assert "5 states of thread order-17 would go" in asked.out
+    assert f"it would be refused: 1 effect unsettled: charge {unsettled.key[:12]}" in asked.out
+    assert "--force" in asked.out
+    found = call("threads", "delete", "order-17", "--dry-run", "--force", "--ledger", path, "--json")
+    assert (found.code, found.document["unsettled"]) == (0, [])
     assert call("threads", "delete", "order-17", "--force", *WHY, "--ledger", path).code == 0
 
 
@@ -161,6 +229,24 @@ def test_a_checkpoint_keeps_those_that_its_delta_channels_are_made_of(
     assert told["states"] > 0
     assert growing(LedgerSaver(opened)).get_state(config).values == before
     assert len(before["said"]) == 6
+
+
+def test_what_delta_channels_are_made_of_is_not_dropped_alone(call: Call, path: Path, opened: Ledger) -> None:
+    graph = growing(LedgerSaver(opened))
+    config: Any = {"configurable": {"thread_id": "graph"}}
+    for turn in range(3):
+        graph.invoke({"said": [f"turn {turn}"]}, config)
+    before = graph.get_state(config)
+    parent = before.parent_config["configurable"]["checkpoint_id"]
+    for damaged in (False, True):
+        if damaged:
+            damage(opened, "graph#1", parent)
+        told = call("threads", "drop", "graph", "--state", parent, *WHY, "--ledger", path)
+        assert (told.code, told.out) == (4, "")
+        assert parent in told.err
+        assert "is what others are read with" in told.err
+    newer = ("--state", before.config["configurable"]["checkpoint_id"])
+    assert call("threads", "drop", "graph", "--state", parent, *newer, *WHY, "--ledger", path).code == 0
 
 
 def add(before: list[str], writes: list[list[str]]) -> list[str]:

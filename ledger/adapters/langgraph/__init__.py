@@ -14,6 +14,7 @@ except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
     ) from error
 
 from ledger.adapters.langgraph.codec import UnknownType
+from ledger.adapters.langgraph.declared import ledger_tools
 from ledger.adapters.langgraph.deleting import StillNeeded
 from ledger.adapters.langgraph.importing import import_threads
 from ledger.adapters.langgraph.prompting import acontract_text, contract_text
@@ -34,4 +35,5 @@ __all__ = [
     "contract_text",
     "import_threads",
     "ledger_run",
+    "ledger_tools",
 ]

@@ -78,7 +78,7 @@ class GraphTools:
         self._made: dict[str, tuple[BaseTool, Tool]] = {}
         known = {tool.name: tool for tool in ledger.tools if not isinstance(tool.function, Through)}
         given = by_name(declared)
-        self.names = Names(known.keys() | given.keys())
+        self.names = Names(given.keys(), known.keys())
         self._no_acts = {name for name, said in given.items() if said is None}
         self._states = {
             name: of_state(name, said["state"])
@@ -126,8 +126,8 @@ class GraphTools:
 def ledger_tools(declared: Declarations) -> tuple[Tool, ...]:
     """Return what is declared of the tools of a graph as tools of the ledger, but for those that are no acts.
 
-    A module that holds them as its `tools` can be given to `intent-ledger reconcile --tools MODULE`, which asks
-    their probes. What is sent again is sent by the graph.
+    A module that holds them as its `tools` can be given to `intent-ledger reconcile --tools MODULE`, which
+    asks their probes. What is sent again is sent by the graph.
 
     Raises:
         InvalidInput: declarations contradict each other; `path` says which.

@@ -69,6 +69,7 @@ class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Put the contract before the history."""
+        self._check_names(request)
         if not self._contract:
             check_goes_on(given(None))
             return handler(request)
@@ -80,10 +81,15 @@ class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Put the contract before the history."""
+        self._check_names(request)
         if not self._contract:
             check_goes_on(given(None))
             return await handler(request)
         return await handler(_told(request, await acontract_text()))
+
+    def _check_names(self, request: ModelRequest[Any]) -> None:
+        """Hold what is declared against the tools of the agent, which are known once its model is called."""
+        self.calls.check_names(one.name for one in request.tools if not isinstance(one, dict))
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Outcome]

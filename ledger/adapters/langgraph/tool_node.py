@@ -177,8 +177,8 @@ class LedgerToolCalls:
         if not isinstance(getattr(saver, "ledger", None), Ledger) or not hasattr(saver, "faces"):
             raise invalid(
                 "saver",
-                f"give the LedgerSaver that the graph is compiled with, not {type(saver).__name__}: acts are kept "
-                "beside the checkpoints",
+                f"give the LedgerSaver that the graph is compiled with, not {type(saver).__name__}: acts are "
+                "kept beside the checkpoints",
             )
         if refusals not in ("tell", "raise"):
             raise invalid("refusals", f"one of tell and raise, not {refusals!r:.50}")

@@ -271,7 +271,7 @@ def _let_go(
     """Do it, or ask what would go; `stands` is filled with the effects that stand in the way."""
     from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.screen import Screen
-    from ledger.adapters.cli.threads_view import show_freed
+    from ledger.adapters.cli.threads_view import show_freed, show_where
     from ledger.adapters.threads import Threads
 
     if not dry_run and None in decided:
@@ -282,7 +282,8 @@ def _let_go(
     opening = open_for_reading(settings_of(context, url=url, tenant=tenant, actor=actor))
     with opening as opened, _watched(screen) as progress:
         threads = Threads(opened)
-        _there(thread, list(threads.generations(thread)))
+        entries = list(threads.generations(thread))
+        _there(thread, entries)
         said = {
             "by": by or "human:nobody",
             "reason": reason or "asked only",
@@ -291,6 +292,8 @@ def _let_go(
         }
         freed = deed(threads, said)
     show_freed(screen, thread, freed, stands)
+    if freed.events and not as_json:
+        show_where(screen, [entry.run.id for entry in entries])
     if stands:
         raise typer.Exit(Exit.REFUSED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -158,4 +159,10 @@ def show_freed(screen: Screen, thread: str, freed: Freed, stands: Sequence[Effec
         screen.line(f"but it would be refused: {counted(len(stands), 'effect')} unsettled: {named}")
         screen.line("settle or reconcile them, or say --force")
     if freed.events:
-        screen.line(f"recorded: {counted(freed.events, 'event')}, see intent-ledger log")
+        screen.line(f"recorded: {counted(freed.events, 'event')}")
+
+
+def show_where(screen: Screen, runs: Sequence[str]) -> None:
+    """Show which commands tell what was let go of in the runs of a thread, the newest first."""
+    for run in runs[:3]:
+        screen.command(f"intent-ledger log {shlex.quote(run)} --only state.dropped", indent=2)

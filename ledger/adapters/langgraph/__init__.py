@@ -10,7 +10,9 @@ try:
     import ormsgpack  # noqa: F401
 except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
     raise ModuleNotFoundError(
-        f"LangGraph's savers need {error.name}: pip install '.[langgraph]' in a checkout", name=error.name
+        f"a saver for LangGraph needs {error.name}: in a checkout pip install '.[langgraph]', or "
+        "'.[langchain]' for LangChain's agents",
+        name=error.name,
     ) from error
 
 from ledger.adapters.langgraph.codec import UnknownType

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from ledger.adapters.langgraph import LedgerSaver
 from ledger.errors import InvalidInput
 from tests.adapters.langgraph.places import config_of
+from tests.conftest import ROOT
 
 
 def graph_of(saver: LedgerSaver):  # type: ignore[no-untyped-def]
@@ -45,3 +49,18 @@ def test_a_folder_of_files_is_no_place_for_a_graph(tmp_path: Path, monkeypatch: 
     with pytest.raises(InvalidInput, match="for a Checkpointer"):
         LedgerSaver.from_url("files:saves")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("module", "needs", "extra"),
+    [
+        ("__init__", "langgraph.checkpoint.base", "'.[langgraph]'"),
+        ("middleware", "langchain.agents.middleware", "'.[langchain]'"),
+    ],
+)
+def test_who_lacks_an_extra_is_told_which(
+    module: str, needs: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, needs, None)
+    with pytest.raises(ModuleNotFoundError, match=re.escape(f"pip install {extra}")):
+        runpy.run_path(str(ROOT / f"ledger/adapters/langgraph/{module}.py"))

@@ -39,14 +39,9 @@ def _parts() -> Iterator[str]:
     yield from _class(LedgerMiddleware)
     yield from _class(langgraph.LedgerToolCalls)
     yield _given(langgraph.Gate)
-    for function in (
-        langgraph.ledger_run,
-        langgraph.aledger_run,
-        langgraph.contract_text,
-        langgraph.acontract_text,
-        langgraph.import_threads,
-    ):
-        yield _function(function)
+    for name in langgraph.__all__:
+        if inspect.isfunction(getattr(langgraph, name)):
+            yield _function(getattr(langgraph, name))
     yield from _errors(langgraph)
     yield "## `ledger.adapters.checkpointer`"
     yield _words(checkpointer.Checkpointer)

@@ -351,6 +351,21 @@ async def test_in_an_event_loop_answers_go_to_what_was_asked_too() -> None:
     assert sorted(bank.paid) == [(0, "10.00"), (2, "10.00")]
 
 
+@pytest.mark.parametrize("wrong", [True, "yes", {"approve": True}])
+@pytest.mark.parametrize("by_id", [True, False])
+def test_after_an_answer_that_is_none_the_right_one_counts(wrong: Any, by_id: bool) -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+        (asked,) = interrupts(agent.invoke(ask(), on("t")))
+        for _ in range(2):
+            with pytest.raises(InvalidInput):
+                agent.invoke(Command(resume=wrong), on("t"))
+        told = agent.invoke(Command(resume={asked.id: YES} if by_id else YES), on("t"))
+        assert [one.status for one in answers(told)] == ["success"]
+    assert bank.paid == [(17, "10.00")]
+
+
 # --- a person says something else meanwhile -----------------------------------------------------------
 
 

@@ -237,6 +237,19 @@ def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
+def _left_out(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands for arguments that are left out, where it is made anew and is always the same."""
+    found: dict[str, Any] = {}
+    for name, field in schema.model_fields.items():
+        if (
+            field.default_factory in (dict, list, str)
+            and field.alias is None
+            and field.validation_alias is None
+        ):
+            found[name] = field.get_default(call_default_factory=True)
+    return {name: value for name, value in found.items() if name not in given}
+
+
 def arguments(tool: BaseTool, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that a tool is called with: what it has no parameter for is not passed on.
 
@@ -247,6 +260,7 @@ def arguments(tool: BaseTool, given: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(schema, dict) or not issubclass(schema, BaseModel):
         return dict(given)
     schema.model_validate(dict(given))
+    given = {**_left_out(schema, given), **given}
     if schema.model_config.get("extra") in ("allow", "forbid"):
         return dict(given)
     names = {*schema.model_fields}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -47,13 +48,23 @@ class Answer(NamedTuple):
     reason: str | None
 
 
+@dataclass(slots=True)
+class _Beside:
+    """Calls that run beside one another."""
+
+    at_work: int = 0
+    ended: anyio.Event | None = None
+
+
 class Turn:
-    """What the calls of a task share: they listen one after another, for `with`, and wait for one another."""
+    """What the calls of a task share: they listen one after another, for `with`, and wait for one another.
+
+    A call that is made within another waits for those beside it only: the other waits for it.
+    """
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._at_work = 0
-        self._ended: anyio.Event | None = None
+        self._beside: dict[object, _Beside] = {}
 
     def __enter__(self) -> None:
         self._mutex.acquire()
@@ -61,23 +72,25 @@ class Turn:
     def __exit__(self, *raised: object) -> None:
         self._mutex.release()
 
-    def begin(self) -> None:
-        """Say that a call has begun, in an event loop."""
-        if self._at_work == 0:
-            self._ended = None
-        self._at_work += 1
+    def begin(self, within: object) -> None:
+        """Say that a call has begun, in an event loop; `within` is the call that makes it, or None."""
+        self._beside.setdefault(within, _Beside()).at_work += 1
 
-    def end(self) -> None:
+    def end(self, within: object) -> None:
         """Say that it has ended."""
-        self._at_work -= 1
-        if self._at_work == 0 and self._ended is not None:
-            self._ended.set()
+        beside = self._beside[within]
+        beside.at_work -= 1
+        if beside.at_work == 0:
+            del self._beside[within]
+            if beside.ended is not None:
+                beside.ended.set()
 
-    async def others(self) -> None:
-        """Wait until the others have ended: what one of them raises would leave them behind, at work."""
-        if self._at_work:
-            self._ended = self._ended or anyio.Event()
-            await self._ended.wait()
+    async def others(self, within: object) -> None:
+        """Wait until those beside it have ended: what one of them raises would leave them at work."""
+        beside = self._beside.get(within)
+        if beside is not None:
+            beside.ended = beside.ended or anyio.Event()
+            await beside.ended.wait()
 
 
 _turns: WeakValueDictionary[int, Turn] = WeakValueDictionary()

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import ToolException
+from langgraph.types import Command
 
 from ledger.canonical import canonical_text
 from ledger.errors import InvalidInput, LedgerError
+
+log = logging.getLogger("ledger")
 
 Outcome = Any
 """A `ToolMessage`, a `Command`, or a list of both."""
 PACKED = "packed"
 """Under this name stands, in base64, what is more than a message: commands, several messages."""
-
+CALL = "call"
+"""Under this name stands beside it which call it answered."""
 
 LONGEST = 10_000
 """Characters of a result that a model is told again."""
@@ -32,19 +38,24 @@ class Codec(Protocol):
         """Read a value."""
 
 
-def recorded(outcome: Outcome, name: str, codec: Codec) -> dict[str, Any]:
-    """Return what is recorded of an outcome of the tool of this name.
+def recorded(outcome: Outcome, call: ToolCall, codec: Codec) -> dict[str, Any]:
+    """Return what is recorded of the outcome of a call.
+
+    It was done: of what cannot be kept, as it holds what is no data or of a type that is not registered, the
+    words are kept, and the log says so.
 
     Raises:
         ToolException: the tool itself handled an error; what it said of it is its text.
-        InvalidInput: it holds what is no data, or of a type that is not registered.
     """
-    if not isinstance(outcome, ToolMessage):
-        return {PACKED: base64.b64encode(codec.dumps(outcome, "result")).decode()}
-    if outcome.status == "error":
+    if isinstance(outcome, ToolMessage) and outcome.status == "error":
         raise ToolException(outcome.text)
-    if not _is_plain(outcome, name):
-        return {PACKED: base64.b64encode(codec.dumps(outcome, "result")).decode()}
+    if not isinstance(outcome, ToolMessage) or not _is_plain(outcome, call["name"]):
+        try:
+            packed = base64.b64encode(codec.dumps(outcome, "result")).decode()
+        except Exception as error:  # noqa: BLE001  whatever keeps it from being written, it was done
+            log.warning("what %r returned is kept in words only: %s", call["name"], error)
+            return _words(outcome, call["id"])
+        return {CALL: call["id"], PACKED: packed}
     if outcome.artifact is None:
         return {"content": outcome.content}
     return {"artifact": outcome.artifact, "content": outcome.content}
@@ -60,11 +71,42 @@ def returned(kept: Any, call: ToolCall, codec: Codec) -> Outcome:
         outcome = codec.loads(base64.b64decode(kept[PACKED]))
         if isinstance(outcome, ToolMessage):
             return outcome.model_copy(update={"tool_call_id": call["id"]})
-        return outcome
+        return _answering(outcome, kept.get(CALL), call["id"])
     if isinstance(kept, Mapping) and "content" in kept:
         return message(call, kept["content"], artifact=kept.get("artifact"))
     # It was settled by a person, or recorded by a program without a graph.
     return message(call, "done" if kept is None else kept if isinstance(kept, str) else canonical_text(kept))
+
+
+def _answering(outcome: Any, first: str | None, id: str | None) -> Any:
+    """Return an outcome as that of another call than the first: wherever it answers that, it answers this."""
+    if isinstance(outcome, ToolMessage):
+        mine = outcome.tool_call_id == first
+        return outcome.model_copy(update={"tool_call_id": id}) if mine else outcome
+    if isinstance(outcome, Command):
+        return replace(outcome, update=_answering(outcome.update, first, id))
+    if type(outcome) in (list, tuple):
+        return type(outcome)(_answering(one, first, id) for one in outcome)
+    if type(outcome) is dict:
+        return {name: _answering(one, first, id) for name, one in outcome.items()}
+    return outcome
+
+
+def _words(outcome: Any, id: str | None) -> dict[str, Any]:
+    if isinstance(outcome, ToolMessage):
+        return {"content": str(outcome.text)}
+    said = [str(one.text) for one in _messages(outcome) if one.tool_call_id == id]
+    return {"content": "\n".join([*said, "(It was done. What else it returned could not be kept.)"])}
+
+
+def _messages(outcome: Any) -> Iterator[ToolMessage]:
+    if isinstance(outcome, ToolMessage):
+        yield outcome
+    elif isinstance(outcome, Command):
+        yield from _messages(outcome.update)
+    elif isinstance(outcome, list | tuple | dict):
+        for one in outcome.values() if isinstance(outcome, dict) else outcome:
+            yield from _messages(one)
 
 
 def in_words(kept: Any, codec: Codec) -> str | None:

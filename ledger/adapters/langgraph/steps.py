@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, ToolCall
@@ -41,16 +41,34 @@ class Requested(NamedTuple):
         return self.place == 1 < self.alike and first.step == self.step and first.occurrence is not None
 
 
-def requested(request: ToolCallRequest, args: Mapping[str, Any]) -> Requested:
-    """Find out what names a call."""
+def requested(request: ToolCallRequest, same: Callable[[Mapping[str, Any]], str]) -> Requested | None:
+    """Find out what names a call; None: another call of its message cannot be told from it.
+
+    Args:
+        request: the call, with the arguments that it really has: a middleware may have changed them.
+        same: says of arguments what tells them apart.
+    """
     config, call = request.runtime.config, request.tool_call
     asking = next((one for one in _messages(request.state) if _asks(one, call)), None)
     step = node_path(str(configurable(config).get("checkpoint_ns") or ""))
     if asking is None:
         return Requested(_id(f"{step}/{call['id']}"), 1, 1)
-    alike = [one for one in asking.tool_calls if (one["name"], one["args"]) == (call["name"], call["args"])]
-    place = next((at for at, one in enumerate(alike, 1) if one["id"] == call["id"]), 1)
+    named = [one for one in asking.tool_calls if one["name"] == call["name"]]
+    if len(named) == 1:
+        return Requested(_id(f"{step}/{asking.id or call['id']}"), 1, 1)
+    mine, by_id = same(call["args"]), [one for one in named if one["id"] == call["id"]]
+    said = next((one for one in by_id if same(one["args"]) == mine), by_id[0])
+    alike = [one for one in named if same(_changed(one["args"], said["args"], call["args"])) == mine]
+    if sum(one["id"] == call["id"] for one in alike) > 1:
+        return None
+    place = next((at for at, one in enumerate(alike, 1) if one is said), 1)
     return Requested(_id(f"{step}/{asking.id or call['id']}"), place, len(alike))
+
+
+def _changed(args: Mapping[str, Any], said: Mapping[str, Any], real: Mapping[str, Any]) -> dict[str, Any]:
+    """Change arguments as those of another call, which the model said, were changed until it was made."""
+    kept = {name: value for name, value in args.items() if name in real or name not in said}
+    return kept | {name: value for name, value in real.items() if name not in said or said[name] != value}
 
 
 def node_path(namespace: str) -> str:

@@ -233,7 +233,7 @@ class LedgerToolCalls:
 
         def body(args: dict[str, Any]) -> Any:
             with _watching(call):
-                return recorded(handler(_with(request, call.own(args))), call.tool.name, call.codec)
+                return recorded(handler(_with(request, call.own(args))), request.tool_call, call.codec)
 
         run = ledger_run(call.config)
         token = calling.set(Calling(call.tool.name, body))
@@ -255,10 +255,11 @@ class LedgerToolCalls:
 
         async def body(args: dict[str, Any]) -> Any:
             with _watching(call):
-                return recorded(await handler(_with(request, call.own(args))), call.tool.name, call.codec)
+                return recorded(await handler(_with(request, call.own(args))), request.tool_call, call.codec)
 
         turn = interrupts.turn(call.config)
-        turn.begin()
+        within = calling.get(None)
+        turn.begin(within)
         token = calling.set(Calling(call.tool.name, body))
         raised: Exception | None = None
         try:
@@ -268,8 +269,8 @@ class LedgerToolCalls:
             raised = error
         finally:
             calling.reset(token)
-            turn.end()
-        await turn.others()
+            turn.end(within)
+        await turn.others(within)
         raise raised
 
     def _do(self, run: Run, call: Call, step: Step) -> Any:
@@ -328,7 +329,12 @@ class LedgerToolCalls:
         repeat = None if self._repeats is None else self._repeats(request)
         beside = self._tools.beside(tool)
         more = beside.of(request.runtime.state, args)
-        return Call(request, act, {**args, **more}, requested(request, args), repeat, beside, frozenset(more))
+        asked = requested(request, partial(_same, tool, act))
+        if asked is None:
+            return message(
+                call, "Not called: another call of the message is the same, with the same id", failed=True
+            )
+        return Call(request, act, {**args, **more}, asked, repeat, beside, frozenset(more))
 
     def _steps(self, call: Call) -> Steps:
         """Perform a call, ask who has to be asked, and tell what it came to."""
@@ -427,7 +433,16 @@ class _watching:
 
 def _is_only_awaited(tool: BaseTool | None) -> bool:
     """Tell whether a tool has nothing to be called without an event loop, which it says itself."""
-    return isinstance(tool, StructuredTool) and tool.func is None
+    return isinstance(tool, StructuredTool) and type(tool)._run is StructuredTool._run and tool.func is None
+
+
+def _same(tool: BaseTool, act: Tool, given: Mapping[str, Any]) -> str:
+    """Return what tells arguments apart: what is left out is its default."""
+    try:
+        args = arguments(tool, given)
+        return repr(given) if act.signature is None else act.signature.bind(args).text
+    except ValueError:
+        return repr(given)
 
 
 def _with(request: ToolCallRequest, args: Mapping[str, Any]) -> ToolCallRequest:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ledger import open_ledger
 from ledger.adapters.cli.words import event_words, quoted, source_words
-from ledger.events import ConstraintAccepted
-from ledger.values import Source
+from ledger.events import ConstraintAccepted, StatesDropped
+from ledger.values import SavedName, Source
 from tests.adapters.cli.conftest import Call
 
 FORGED = 'kim", from policy:refunds revision 4; accepted by "human:boss'
@@ -55,3 +55,11 @@ def test_an_id_cannot_forge_the_origin_of_a_constraint(call: Call, tmp_path: Pat
         run.accept("c", "text", asserted_by=f"human:{FORGED}")
     out = call("contract", "r", "--ledger", path).out
     assert f"asserted by {json.dumps('human:' + FORGED)}; accepted by service:" in out
+
+
+def test_saved_states_are_counted_and_the_first_ones_named() -> None:
+    names = tuple(SavedName(id=id, line=line) for id, line in (("1", None), ("2", "sub"), ("3, 4", None)))
+    event = StatesDropped(by="human:kim", reason="old", all=True, kept=names)
+    assert event_words(event, {}, brief=False).line.endswith('kept 3: 1, 2 of sub, "3, 4"')
+    more = StatesDropped(by="human:kim", reason="old", states=(*names, SavedName(id="5", line=None)))
+    assert event_words(more, {}, brief=True).line.endswith('states 4: 1, 2 of sub, "3, 4", …')

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from ledger.adapters.langgraph.running import configurable
@@ -25,6 +25,8 @@ class Requested(NamedTuple):
     """Which of the calls of its message that are alike it is, from 1."""
     alike: int
     """How many are alike."""
+    earlier: tuple[str, ...] = ()
+    """The steps of what the model asked for here since a person spoke to it last, the newest first."""
 
     @property
     def occurrence(self) -> str | None:
@@ -53,16 +55,17 @@ def requested(request: ToolCallRequest, same: Callable[[Mapping[str, Any]], str]
     step = node_path(str(configurable(config).get("checkpoint_ns") or ""))
     if asking is None:
         return Requested(_id(f"{step}/{call['id']}"), 1, 1)
+    earlier = tuple(_id(f"{step}/{id}") for id in _earlier(request.state, asking))
     named = [one for one in asking.tool_calls if one["name"] == call["name"]]
     if len(named) == 1:
-        return Requested(_id(f"{step}/{asking.id or call['id']}"), 1, 1)
+        return Requested(_id(f"{step}/{asking.id or call['id']}"), 1, 1, earlier)
     mine, by_id = same(call["args"]), [one for one in named if one["id"] == call["id"]]
     said = next((one for one in by_id if same(one["args"]) == mine), by_id[0])
     alike = [one for one in named if same(_changed(one["args"], said["args"], call["args"])) == mine]
     if sum(one["id"] == call["id"] for one in alike) > 1:
         return None
     place = next((at for at, one in enumerate(alike, 1) if one is said), 1)
-    return Requested(_id(f"{step}/{asking.id or call['id']}"), place, len(alike))
+    return Requested(_id(f"{step}/{asking.id or call['id']}"), place, len(alike), earlier)
 
 
 def _changed(args: Mapping[str, Any], said: Mapping[str, Any], real: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,15 +85,30 @@ def _asks(one: AIMessage, call: ToolCall) -> bool:
 
 def _messages(state: Any) -> Iterator[AIMessage]:
     """Yield what the model said, the newest first, wherever in the state it stands."""
+    for part in _lists(state):
+        yield from (one for one in reversed(part) if isinstance(one, AIMessage))
+
+
+def _earlier(state: Any, asking: AIMessage) -> Iterator[str]:
+    """Yield the ids of messages in which the model called tools, until a person spoke before."""
+    for part in _lists(state):
+        if not any(one is asking for one in part):
+            continue
+        for one in reversed(part):
+            if isinstance(one, HumanMessage):
+                return
+            if isinstance(one, AIMessage) and one is not asking and one.tool_calls and one.id:
+                yield one.id
+
+
+def _lists(state: Any) -> list[list[Any]]:
     if isinstance(state, Mapping):
         parts = list(state.values())
     elif isinstance(state, list):
         parts = [state]
     else:
         parts = list(getattr(state, "__dict__", {}).values())
-    for part in parts:
-        if isinstance(part, list):
-            yield from (one for one in reversed(part) if isinstance(one, AIMessage))
+    return [part for part in parts if isinstance(part, list)]
 
 
 def _id(text: str) -> str:

@@ -10,27 +10,42 @@ that it was done.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from anyio import to_thread
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest, ToolNode
 
-from ledger import Actor, AsyncRun, Ledger, Recovery, Run, Tool
+from ledger import Actor, AsyncRun, Ledger, Run
 from ledger.adapters.langgraph import interrupts
+from ledger.adapters.langgraph.calls import (
+    Answered,
+    Before,
+    Call,
+    Find,
+    Load,
+    May,
+    Perform,
+    See,
+    Step,
+    Steps,
+    awaited,
+    driven,
+    is_only_awaited,
+    same,
+    watching,
+    with_arguments,
+)
 from ledger.adapters.langgraph.declared import Calling, Declarations, GraphTools, arguments, calling
 from ledger.adapters.langgraph.earlier import Done, Known, done_before, known_of
-from ledger.adapters.langgraph.injected import Beside
 from ledger.adapters.langgraph.refusals import STOPS, TOLD, told
-from ledger.adapters.langgraph.results import Codec, Outcome, message, recorded, returned
+from ledger.adapters.langgraph.results import Outcome, message, recorded, returned
 from ledger.adapters.langgraph.running import (
     Saver,
     aledger_run,
@@ -41,105 +56,20 @@ from ledger.adapters.langgraph.running import (
     ledger_run,
     saver_of,
 )
-from ledger.adapters.langgraph.steps import Requested, requested
+from ledger.adapters.langgraph.steps import requested
+from ledger.application.refusals import refusal_error
 from ledger.canonical import invalid
 from ledger.errors import ApprovalNotFound, ApprovalRequired, EffectError, LedgerError, PossibleRepeat
 from ledger.run.contract import Contract
+from ledger.run.decision import Refusal
 from ledger.run.known import is_only_intended
+from ledger.run.permission import Permission
 
 ANSWERS = Actor("service:langgraph")
 """Who writes what people answer through a graph, which is none of those who ask."""
 
 Repeats = Callable[[ToolCallRequest], str | None]
 """Says why a call is to be done although the same was done before; None: it is not."""
-
-
-class Perform(NamedTuple):
-    """Ask for: the act is performed; its record is the answer."""
-
-    options: dict[str, Any]
-
-
-class Before(NamedTuple):
-    """Ask for: what came of it in earlier runs of the thread; None: nothing stands against it."""
-
-    options: dict[str, Any]
-
-
-class Load(NamedTuple):
-    """Ask for: the checkpoint that the task works on."""
-
-    place: RunnableConfig
-
-
-class See(NamedTuple):
-    """Ask for: the contract of the run."""
-
-
-class Answered(NamedTuple):
-    """Ask for: a person's answer is recorded."""
-
-    answer: interrupts.Answer
-
-
-class Find(NamedTuple):
-    """Ask for: what is known of an effect, as `Known`."""
-
-    key: str
-
-
-Step = Before | Perform | Load | See | Answered | Find
-Steps = Generator[Step, Any, Outcome]
-
-
-@dataclass(slots=True)
-class Call:
-    """A call of a tool, on its way."""
-
-    request: ToolCallRequest
-    tool: Tool
-    args: dict[str, Any]
-    asked: Requested
-    repeat: str | None
-    beside: Beside
-    more: frozenset[str]
-    """Which of the arguments are of the graph's state."""
-    bubbled: GraphBubbleUp | None = field(default=None)
-    """What the tool interrupted the graph with."""
-
-    @property
-    def config(self) -> RunnableConfig:
-        """The config of the task."""
-        config: RunnableConfig = self.request.runtime.config
-        return config
-
-    @property
-    def act(self) -> tuple[str, str, str]:
-        """What the call is, wherever it is tried once more."""
-        return f"{self.asked.step}#{self.asked.place}", self.tool.name, repr(sorted(self.args.items()))
-
-    @property
-    def looks(self) -> bool:
-        """Tell whether the tool changes nothing."""
-        return self.tool.recovery is Recovery.READ_ONLY
-
-    @property
-    def codec(self) -> Codec:
-        """What writes what is more than a message: it knows the types of the graph."""
-        return saver_of(self.config).codec
-
-    def own(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Return of the arguments of the act those that the tool is called with."""
-        return {name: value for name, value in args.items() if name not in self.more}
-
-    def options(self) -> dict[str, Any]:
-        """Return how the act is named. What only looks is the same look wherever it is asked for."""
-        options: dict[str, Any] = {"step": self.asked.step}
-        if not self.looks:
-            options["occurrence"] = self.asked.occurrence
-            if self.repeat is not None:
-                options |= {"repeat": True, "reason": self.repeat}
-        return options
 
 
 class LedgerToolCalls:
@@ -227,18 +157,20 @@ class LedgerToolCalls:
         call = self._call(request)
         if isinstance(call, ToolMessage):
             return call
-        if call is None or _is_only_awaited(request.tool):
+        if call is None or is_only_awaited(request.tool):
             check_goes_on(request.runtime.config)
             return handler(request)
 
         def body(args: dict[str, Any]) -> Any:
-            with _watching(call):
-                return recorded(handler(_with(request, call.own(args))), request.tool_call, call.codec)
+            with watching(call):
+                return recorded(
+                    handler(with_arguments(request, call.own(args))), request.tool_call, call.codec
+                )
 
         run = ledger_run(call.config)
         token = calling.set(Calling(call.tool.name, body))
         try:
-            return _driven(self._steps(call), partial(self._do, run, call))
+            return driven(self._steps(call), partial(self._do, run, call))
         finally:
             calling.reset(token)
 
@@ -254,8 +186,10 @@ class LedgerToolCalls:
             return await handler(request)
 
         async def body(args: dict[str, Any]) -> Any:
-            with _watching(call):
-                return recorded(await handler(_with(request, call.own(args))), request.tool_call, call.codec)
+            with watching(call):
+                return recorded(
+                    await handler(with_arguments(request, call.own(args))), request.tool_call, call.codec
+                )
 
         turn = interrupts.turn(call.config)
         within = calling.get(None)
@@ -264,7 +198,7 @@ class LedgerToolCalls:
         raised: Exception | None = None
         try:
             run = await aledger_run(call.config)
-            return await _awaited(self._steps(call), partial(self._ado, run, call))
+            return await awaited(self._steps(call), partial(self._ado, run, call))
         except Exception as error:  # noqa: BLE001  it is raised once the others have ended
             raised = error
         finally:
@@ -283,6 +217,8 @@ class LedgerToolCalls:
             return saver.get_tuple(step.place)
         if isinstance(step, See):
             return run.contract
+        if isinstance(step, May):
+            return run.may(call.tool, call.args, **step.options)
         if isinstance(step, Find):
             return known_of(saver.ledger, step.key)
         said = saver.ledger.approve if step.answer.approved else saver.ledger.deny
@@ -300,6 +236,8 @@ class LedgerToolCalls:
             return await self._saver.aget_tuple(step.place)
         if isinstance(step, See):
             return await run.contract
+        if isinstance(step, May):
+            return await run.may(call.tool, call.args, **step.options)
         if isinstance(step, Find):
             return await to_thread.run_sync(known_of, self._saver.ledger, step.key)
         said = face.approve if step.answer.approved else face.deny
@@ -329,7 +267,7 @@ class LedgerToolCalls:
         repeat = None if self._repeats is None else self._repeats(request)
         beside = self._tools.beside(tool)
         more = beside.of(request.runtime.state, args)
-        asked = requested(request, partial(_same, tool, act))
+        asked = requested(request, partial(same, tool, act))
         if asked is None:
             return message(
                 call, "Not called: another call of the message is the same, with the same id", failed=True
@@ -344,6 +282,8 @@ class LedgerToolCalls:
             yield from self._taken(call.config)
         while True:
             try:
+                if not call.looks and call.asked.earlier:
+                    yield from self._denied(call, options)
                 done = None if call.looks else (yield Before(options))
                 kept = (yield Perform(options)) if done is None else done.result
                 self._note(call, None)
@@ -376,6 +316,21 @@ class LedgerToolCalls:
                 ):
                     raise call.bubbled from error
                 return self._refused(call, error)
+
+    def _denied(self, call: Call, options: dict[str, Any]) -> Generator[Step, Any, None]:
+        """Refuse what a person denied for another message, where nobody has spoken to the model since.
+
+        Raises:
+            ApprovalDenied: as said.
+        """
+        contract: Contract = yield See()
+        if not any(one.answered is not None for one in contract.approvals):
+            return
+        for step in call.asked.earlier:
+            permission: Permission = yield May({**options, "occurrence": None, "step": step})
+            for one in permission.objections:
+                if one.rule == "approval_denied":
+                    raise refusal_error(Refusal(one.rule, one.message, one.position, one.evidence))
 
     def _taken(self, config: RunnableConfig) -> Generator[Step, Any, None]:
         """Take an answer to an approval away before any code of the task may take it for its own."""
@@ -415,63 +370,3 @@ class LedgerToolCalls:
             entered.stopped.pop(call.act, None)
             if isinstance(error, STOPS):
                 entered.stopped[call.act] = error
-
-
-class _watching:
-    """Note what a tool interrupts the graph with, for `with`."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def __enter__(self) -> None:
-        self._call.bubbled = None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, GraphBubbleUp):
-            self._call.bubbled = error
-
-
-def _is_only_awaited(tool: BaseTool | None) -> bool:
-    """Tell whether a tool has nothing to be called without an event loop, which it says itself."""
-    return isinstance(tool, StructuredTool) and type(tool)._run is StructuredTool._run and tool.func is None
-
-
-def _same(tool: BaseTool, act: Tool, given: Mapping[str, Any]) -> str:
-    """Return what tells arguments apart: what is left out is its default."""
-    try:
-        args = arguments(tool, given)
-        return repr(given) if act.signature is None else act.signature.bind(args).text
-    except ValueError:
-        return repr(given)
-
-
-def _with(request: ToolCallRequest, args: Mapping[str, Any]) -> ToolCallRequest:
-    return request.override(tool_call={**request.tool_call, "args": dict(args)})
-
-
-def _driven(steps: Steps, do: Callable[[Step], Any]) -> Outcome:
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = do(step)
-            except Exception as error:  # noqa: BLE001  it belongs to the protocol
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as end:
-        return end.value
-
-
-async def _awaited(steps: Steps, do: Callable[[Step], Awaitable[Any]]) -> Outcome:
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = await do(step)
-            except Exception as error:  # noqa: BLE001  it belongs to the protocol
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as end:
-        return end.value

@@ -38,7 +38,8 @@ def started(script: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("name", ["README.md", "docs/how-to/event-loops.md"])
 def test_an_example_that_is_started_twice_meets_its_run(name: str, tmp_path: Path) -> None:
-    example, *further = examples(name)
+    # What needs a model runs with the page that has one.
+    example, *further = (one for one in examples(name) if "agent_model" not in one)
     assert started(example, tmp_path) == ""
     assert started(example, tmp_path) == "ledger.errors.RunExists"
     assert [started(one, tmp_path) for one in further * 2] == [""] * 2 * len(further)

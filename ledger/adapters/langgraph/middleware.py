@@ -9,6 +9,7 @@ Needs the extra `langchain`: `pip install '.[langchain]'` in a checkout.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import fields
 from typing import Any, Literal
 
 try:
@@ -26,6 +27,7 @@ from ledger.adapters.langgraph.prompting import acontract_text, before_history, 
 from ledger.adapters.langgraph.results import Outcome
 from ledger.adapters.langgraph.running import Saver, check_goes_on, given
 from ledger.adapters.langgraph.tool_node import ANSWERS, LedgerToolCalls, Repeats
+from ledger.canonical import invalid
 
 
 class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -104,5 +106,34 @@ class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
         return await self.calls.awrap_tool_call(request, handler)
 
 
+class _WithContract(ModelRequest[Any]):
+    """A request that is overridden by middlewares behind, as long as the contract stands in it."""
+
+    def override(self, **overrides: Any) -> ModelRequest[Any]:
+        """Replace parts of it.
+
+        Raises:
+            InvalidInput: the system message that is to take the place of this one lacks the contract.
+        """
+        contract = self.__dict__["contract"]
+        found = ModelRequest(**{one.name: getattr(self, one.name) for one in fields(ModelRequest)})
+        found = found.override(**overrides)
+        said = found.system_message
+        if said is None or contract not in str(said.text):
+            raise invalid(
+                "middleware",
+                "one behind LedgerMiddleware replaces the system message, and the contract with it: put "
+                "LedgerMiddleware last, or give it contract=False",
+            )
+        return _holding(found, contract)
+
+
 def _told(request: ModelRequest[Any], contract: str) -> ModelRequest[Any]:
-    return request.override(system_message=before_history(request.system_message, contract))
+    told = request.override(system_message=before_history(request.system_message, contract))
+    return _holding(told, contract) if type(told) is ModelRequest else told
+
+
+def _holding(request: ModelRequest[Any], contract: str) -> ModelRequest[Any]:
+    found = _WithContract(**{one.name: getattr(request, one.name) for one in fields(ModelRequest)})
+    found.__dict__["contract"] = contract
+    return found

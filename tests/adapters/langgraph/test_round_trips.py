@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.graph import START, StateGraph
 
 from ledger.adapters.langgraph import LedgerSaver
 from tests.adapters.langgraph.places import config_of
+
+
+class Counted(TypedDict):
+    count: int
+
 
 VERBS = ("append", "blobs", "find", "find_all", "heads", "load", "read", "tail")
 
@@ -50,12 +56,41 @@ def grown(saver: LedgerSaver, thread: str, steps: int) -> Any:
     return config
 
 
+def noted(verb: Any, calls: list[str]) -> Any:
+    def called(*args: Any, **options: Any) -> Any:
+        calls.append(verb.__name__)
+        return verb(*args, **options)
+
+    return called
+
+
 def test_a_checkpoint_is_saved_by_one_append(saver: LedgerSaver, thread: str, asked: list[str]) -> None:
     config = grown(saver, thread, 2)
     asked.clear()
     grown(saver, thread, 2)
+    assert asked == ["append"] * 2
+    # Who writes outside of a graph edits: whether somebody is at work is looked up then.
+    asked.clear()
     saver.put_writes(config, [("count", 1)], "task")
-    assert asked == ["append"] * 3
+    assert asked == ["read", "read", "append"]
+
+
+def test_what_tasks_of_a_graph_wrote_is_kept_by_one_append_each(
+    saver: LedgerSaver, thread: str, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = StateGraph(Counted)
+    builder.add_node("one", lambda state: {"count": 1})
+    builder.add_edge(START, "one")
+    graph = builder.compile(checkpointer=saver)
+    graph.invoke({"count": 0}, config_of(thread), durability="sync")
+    saved: list[str] = []
+    for name in ("put", "put_writes"):
+        monkeypatch.setattr(saver, name, noted(getattr(saver, name), saved))
+    asked.clear()
+    graph.invoke({"count": 0}, config_of(thread), durability="sync")
+    # Before the first of them the thread is entered and read.
+    assert asked[asked.index("append") :] == ["append"] * len(saved)
+    assert len(saved) > 2
 
 
 def test_a_checkpoint_that_this_process_knows_is_loaded_in_three(

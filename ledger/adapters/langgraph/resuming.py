@@ -287,6 +287,9 @@ def held(entry: Entry, decision: Resumption[Run]) -> ThreadIsHeld:
     reasons = [one.model_dump(mode="json", exclude_none=True) for one in decision.reasons]
     told = "; ".join(f"{one.kind}: {one.what} (cleared by {one.cleared_by})" for one in decision.reasons)
     way = ": it begins anew with saver.restart(thread_id, reason=…, by=…)" if verdict == "restart" else ""
+    if any(one.kind == "approval_void" for one in decision.reasons):
+        told += ". A no through the graph is not heard: whoever decides denies what is void, with "
+        told += "ledger.deny(ID, by=…), and the act is asked about anew where the model asks for it"
     return ThreadIsHeld(
         f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}. For the commands that "
         f"clear each: intent-ledger resume {shlex.quote(entry.run.id)}",

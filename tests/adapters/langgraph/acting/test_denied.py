@@ -8,6 +8,7 @@ import pytest
 from langgraph.types import Command
 
 from ledger import Actor
+from ledger.adapters.langgraph import ThreadIsHeld
 from tests.adapters.langgraph.acting.agents import KIM, Bank, agent_of, answers, ask, call, names, on, saving
 
 ASKS = {"pay": {"recovery": "at_most_once", "needs_approval": True}}
@@ -62,5 +63,22 @@ def test_a_denial_stands_until_what_was_asked_under_is_changed() -> None:
         kim.deny(asked.value["approval"], by=KIM)
         kim.revise_goal("Pay order 17", reason="it is right", by=KIM)
         (again,) = agent.invoke(None, on("t"))["__interrupt__"]
+        assert again.value["approval"] != asked.value["approval"]
+    assert not bank.paid
+
+
+def test_a_thread_that_a_void_approval_holds_says_how_it_goes_on() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [LINES[0], LINES[1], "done"], [bank.pay], ASKS)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        kim = saver.ledger.run("t#1", actor=Actor("human:kim"))
+        kim.revise_goal("Pay nobody", reason="changed my mind", by=KIM)
+        for said in (ask("what else is new?"), Command(resume={asked.id: NO})):
+            with pytest.raises(ThreadIsHeld, match=r"ledger\.deny\(ID, by=…\)") as held:
+                agent.invoke(said, on("t"))
+            assert [one["kind"] for one in held.value.reasons] == ["approval_void"]
+        saver.ledger.deny(asked.value["approval"], by=KIM, actor=Actor("human:kim"))
+        (again,) = agent.invoke(ask("what else is new?"), on("t"))["__interrupt__"]
         assert again.value["approval"] != asked.value["approval"]
     assert not bank.paid

@@ -74,6 +74,7 @@ def test_a_thread_that_a_void_approval_holds_says_how_it_goes_on() -> None:
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         kim = saver.ledger.run("t#1", actor=Actor("human:kim"))
         kim.revise_goal("Pay nobody", reason="changed my mind", by=KIM)
+        said: Any
         for said in (ask("what else is new?"), Command(resume={asked.id: NO})):
             with pytest.raises(ThreadIsHeld, match=r"ledger\.deny\(ID, by=…\)") as held:
                 agent.invoke(said, on("t"))

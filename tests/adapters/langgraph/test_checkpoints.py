@@ -448,10 +448,10 @@ def test_what_was_begun_is_ended_although_who_waits_is_cancelled(
     entered, go_on = threading.Event(), threading.Event()
     keep = memory_saver._checkpoints.keep
 
-    def slow(*given: Any) -> None:
+    def slow(*given: Any, **more: Any) -> None:
         entered.set()
         assert go_on.wait(60)
-        keep(*given)
+        keep(*given, **more)
 
     config = put(memory_saver, config_of(thread), 1)
     monkeypatch.setattr(memory_saver._checkpoints, "keep", slow)

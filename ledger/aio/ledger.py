@@ -82,7 +82,7 @@ class AsyncLedger(AsyncLives, Registered):
             await anyio.to_thread.run_sync(self._ledger.close)
 
     def leave(self) -> None:
-        """Let its threads end, and leave the ledger underneath to who opened it: for a face made beside it."""
+        """Let its threads end, and leave the ledger below to who opened it: for a face made beside it."""
         self._hands.close()
 
     def __repr__(self) -> str:

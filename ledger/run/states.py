@@ -97,8 +97,11 @@ def save_part(contract: Contract, command: SaveStatePart, given: Given) -> Decis
 
 
 def drop(contract: Contract, command: DropStates, given: Given) -> Decision:
-    """Of no drop there is nothing to say. One of all stands also where nothing was saved: who is about to save
-    on what was given up elsewhere has to look again."""
+    """Of no drop there is nothing to say.
+
+    One of all stands also where nothing was saved: who is about to save on what was given up elsewhere has to
+    look again.
+    """
     if not command.all and (contract.saved is None or not command.states):
         return Admitted((), position=contract.position)
     return admitted(stated(StatesDropped, command))

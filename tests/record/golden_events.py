@@ -284,9 +284,7 @@ COMPLETE: tuple[e.Event, ...] = (
         reason=TEXT,
         run="run-1",
     ),
-    e.StateSaved(
-        branch=True, content=KEPT, id="s-1", line="tools:1", parent="s-0", rests=True, whole=True
-    ),
+    e.StateSaved(branch=True, content=KEPT, id="s-1", line="tools:1", parent="s-0", rests=True, whole=True),
     e.StatePartSaved(content=KEPT, line="tools:1", rests=True, state="s-1", task="t-1"),
     e.StatesDropped(
         all=True,

@@ -164,7 +164,6 @@ def test_a_dispute_that_names_a_place_still_to_come_stands_where_it_was_recorded
     assert effect.position == 2
 
 
-
 def test_a_contradiction_about_another_run_s_outcome_names_its_own_place() -> None:
     effect = the_effect(given(x.opened(), DISPUTED.model_copy(update={"settled_at": None})))
     assert effect.position == 2

@@ -179,7 +179,7 @@ def _restart(stop: Stop) -> Iterator[Line]:
 
 
 def _following(run: str) -> str:
-    """Name the run that may succeed one: of a thread it is the next by number, where its program looks for it."""
+    """Name the run that may succeed one: of a thread it is the next by number, where its program looks."""
     thread, mark, number = run.rpartition("#")
     is_counted = mark and thread and re.fullmatch("[1-9][0-9]{0,8}", number)
     return f"{thread}#{int(number) + 1}" if is_counted else "NEW-ID"

@@ -348,7 +348,7 @@ def test_a_milder_gate_is_decided_by_who_is_no_agent(milder: dict[str, Any]) -> 
     with open_ledger(":memory:", clock=lambda: clock[0], actor=AGENT) as ledger:
         whose: list[dict[str, Any]] = [{"actor": AGENT}, {}, {"actor": HUMAN, "custodian": AGENT}]
         for who in whose:
-            with pytest.raises(InvalidInput, match="gate: .*custodian="):
+            with pytest.raises(InvalidInput, match=r"gate: .*custodian="):
                 LedgerSaver(ledger, gate=Gate(**milder), **who)
         for decides in (HUMAN, Actor("service:chat")):
             saver = LedgerSaver(

@@ -123,6 +123,8 @@ class Rules(RuleBasedStateMachine):
             return
         if isinstance(one, c.RenewAuthority) and one.add_budget:
             return
+        if isinstance(one, c.SaveStatePart | c.DropStates):
+            return  # a part is kept, and states are given up, each time that somebody says so
         if isinstance(one, c.ResumeRun) and self.run.contract.held is None:
             return  # it went on; who asks again begins another incarnation
         if isinstance(again, Refusal):

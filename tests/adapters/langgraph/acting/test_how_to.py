@@ -20,7 +20,8 @@ SHOWN = re.findall(
 )
 """Programs, each with what it prints."""
 (MODEL,) = (program for program, _ in SHOWN if "model = Scripted()" in program)
-LINES = [program for program, _ in SHOWN if program.startswith(" ")]
+LINES = [program for program, _ in SHOWN if "return run(" in program]
+"""Taken out of the example, and laid out as a page is."""
 PROGRAMS = [one for one in SHOWN if "langgraph" in one[0] and one[0] not in (MODEL, *LINES)]
 
 
@@ -32,7 +33,7 @@ def test_nothing_that_the_page_shows_is_left_out() -> None:
 
 @pytest.mark.parametrize("lines", LINES)
 def test_what_the_page_shows_of_the_example_stands_there(lines: str) -> None:
-    assert lines in EXAMPLE
+    assert "".join(lines.split()) in "".join(EXAMPLE.split())
 
 
 @pytest.mark.parametrize(("program", "printed"), PROGRAMS)

@@ -30,6 +30,7 @@ from ledger.errors import (
     IntegrityError,
     NotForAgents,
     PositionConflict,
+    StateMoved,
     StillOpen,
     Superseded,
     UndecodableRecord,
@@ -226,20 +227,31 @@ def _drop(
     freed = Freed(asked.dry_run)
     current = threads.current(thread)
     entries = [] if current is None else list(threads.past(current))
-    found = [one for entry in entries for one in states_in(entry)]
-    chosen: dict[str, list[Located]] = {}
-    try:
-        for one in choose(found):
-            chosen.setdefault(one.state.run, []).append(one)
-    except (IntegrityError, UndecodableRecord) as error:
-        raise type(error)(
-            f"a state of thread {thread!r:.100} would stay and cannot be read, so nothing goes; drop it by "
-            f"name, too: {error}",
-            **error.data,
-        ) from error
+    chosen = _chosen(entries, thread, choose)
     for entry in reversed(entries):
         freed.add(_give_up(threads, entry, chosen.get(entry.run.id, []), asked))
     return freed
+
+
+def _chosen(
+    entries: Sequence[Entry], thread: str, choose: Callable[[Sequence[Located]], Iterable[Located]]
+) -> dict[str, list[Located]]:
+    """Look up the states of some runs, and choose among them what goes, by run."""
+    while True:
+        found = [one for entry in entries for one in states_in(entry)]
+        chosen: dict[str, list[Located]] = {}
+        try:
+            for one in choose(found):
+                chosen.setdefault(one.state.run, []).append(one)
+        except StateMoved:
+            continue  # others gave up what was about to be read; each time there is less of it
+        except (IntegrityError, UndecodableRecord) as error:
+            raise type(error)(
+                f"a state of thread {thread!r:.100} would stay and cannot be read, so nothing goes; drop it "
+                f"by name, too: {error}",
+                **error.data,
+            ) from error
+        return chosen
 
 
 def _give_up(threads: Threads, entry: Entry, chosen: Sequence[Located] | None, asked: _Asked) -> Freed:

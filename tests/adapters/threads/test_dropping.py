@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 from ledger import Actor, Ledger
 from ledger.adapters.checkpointer import Checkpointer
 from ledger.adapters.packs import pack
-from ledger.adapters.threads import ThreadStates, run_name
+from ledger.adapters.threads import Located, ThreadStates, run_name
 from ledger.adapters.threads.dropping import delete, drop, prune
 from ledger.adapters.threads.raw import RAW
 from ledger.errors import (
@@ -53,6 +53,24 @@ def said(ledger: Ledger, run: str) -> list[StatesDropped]:
 
 
 # --- pruning -----------------------------------------------------------------------------------------
+
+
+def test_who_prunes_looks_again_where_another_took_what_was_about_to_be_read(
+    ledger: Ledger, states: ThreadStates
+) -> None:
+    chat(states, "t", 40)
+    looks: list[int] = []
+
+    def needed(listed: Sequence[Located], stays: Collection[Located]) -> Iterator[Located]:
+        looks.append(len(listed))
+        if len(looks) == 1:
+            prune(states_of(ledger).threads, "t", by=BY)
+            states_of(ledger).read(listed[-1], names=())
+        yield from ()
+
+    assert prune(states.threads, "t", keep=2, by=BY, needed=needed).states == 0
+    assert looks == [40, 1]
+    assert ids(states, "t") == [(None, "40")]
 
 
 def test_the_newest_of_each_line_stays_and_reads_as_before(ledger: Ledger, states: ThreadStates) -> None:

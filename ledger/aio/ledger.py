@@ -81,10 +81,6 @@ class AsyncLedger(AsyncLives, Registered):
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._ledger.close)
 
-    def leave(self) -> None:
-        """Let its threads end, and leave the ledger below to who opened it: for a face made beside it."""
-        self._hands.close()
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of tenant {self.tenant!r}>"
 
@@ -355,3 +351,8 @@ class AsyncLedger(AsyncLives, Registered):
         while some := await self._read(lambda: list(islice(records, PAGE))):
             for record in some:
                 yield record
+
+
+def leave(ledger: AsyncLedger) -> None:
+    """Let the threads of a face end that was made beside a ledger, which is left to who opened it."""
+    ledger._hands.close()

@@ -17,6 +17,7 @@ from langgraph.config import get_config
 from ledger import AsyncLedger, AsyncRun, Ledger, Run
 from ledger.adapters.langgraph.results import Codec
 from ledger.adapters.threads import Entry, Threads
+from ledger.aio.ledger import leave
 from ledger.canonical import invalid
 from ledger.errors import InvalidInput, Superseded
 
@@ -68,7 +69,7 @@ class Faces:
         loop = asyncio.get_running_loop()
         with self._mutex:
             for other in [known for known in self._faces if known.is_closed()]:
-                self._faces.pop(other).leave()
+                leave(self._faces.pop(other))
             face = self._faces.get(loop)
             if face is None:
                 face = self._faces[loop] = AsyncLedger(self._ledger)
@@ -78,7 +79,7 @@ class Faces:
         """Let their threads end."""
         with self._mutex:
             for face in self._faces.values():
-                face.leave()
+                leave(face)
             self._faces.clear()
 
 

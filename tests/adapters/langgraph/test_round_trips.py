@@ -88,9 +88,9 @@ def test_what_tasks_of_a_graph_wrote_is_kept_by_one_append_each(
         monkeypatch.setattr(saver, name, noted(getattr(saver, name), saved))
     asked.clear()
     graph.invoke({"count": 0}, config_of(thread), durability="sync")
-    # Before the first of them the thread is entered and read.
-    assert asked[asked.index("append") :] == ["append"] * len(saved)
-    assert len(saved) > 2
+    # Before the first of them the thread is entered and read. Those that are under way at once share one.
+    assert set(asked[asked.index("append") :]) == {"append"}
+    assert 2 < asked.count("append") <= len(saved)
 
 
 def test_a_checkpoint_that_this_process_knows_is_loaded_in_three(

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from ledger import commands as c
 from ledger import events as e
 from ledger.record import Record
+from ledger.run.approvals import why_void
 from ledger.run.contract import Contract, by_id
 from ledger.run.decide import may_refuse, may_yield
 from ledger.run.decision import Admitted, Refusal, is_agent
@@ -122,6 +123,12 @@ class Rules(RuleBasedStateMachine):
             assert (first.answered.by, first.answered.reason) != (one.by, one.reason)
             return
         if isinstance(one, c.RenewAuthority) and one.add_budget:
+            return
+        if isinstance(one, c.RequestApproval) and not isinstance(again, Refusal) and again.events:
+            # What binds no more as soon as it is asked, e.g. by a time that is over, is asked anew each time.
+            contract = self.run.contract
+            stands = next(item for item in contract.approvals if item.key == one.key)
+            assert why_void(contract, stands, max(self.run.now, contract.at)) is not None
             return
         if isinstance(one, c.SaveStatePart | c.DropStates):
             return  # a part is kept, and states are given up, each time that somebody says so

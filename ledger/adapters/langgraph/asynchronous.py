@@ -6,6 +6,7 @@ Appends of many threads still join one commit, and what was begun is ended altho
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -30,13 +31,13 @@ T = TypeVar("T")
 class AwaitedSaver(BaseCheckpointSaver[Any]):
     """Awaits what the saver does; each method is documented at the one of the same name without the `a`."""
 
+    @abstractmethod
     def close(self) -> None:
         """Close what the saver opened."""
-        raise NotImplementedError
 
+    @abstractmethod
     def thread_run(self, config: RunnableConfig) -> Run:
         """Return the present run of a thread."""
-        raise NotImplementedError
 
     async def __aenter__(self) -> Self:
         return self

@@ -81,6 +81,9 @@ def test_a_mark_of_another_thread_or_namespace_says_nothing(memory_saver: Ledger
         place["configurable"][SEEN] = mark
         put(memory_saver, place, 1)
         put(memory_saver, place, 2)  # each begins a history of its own
+        begun = memory_saver.get_tuple(place)
+        assert begun is not None
+        assert begun.checkpoint["channel_values"] == {"x": 2}
 
 
 def test_a_line_that_others_pushed_out_of_sight_is_no_conflict(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -24,6 +24,7 @@ from langgraph.checkpoint.base import (
 )
 
 from ledger import Run
+from ledger.adapters.langgraph.loops import own_configurable
 
 T = TypeVar("T")
 
@@ -34,6 +35,10 @@ class AwaitedSaver(BaseCheckpointSaver[Any]):
     @abstractmethod
     def close(self) -> None:
         """Close what the saver opened."""
+
+    @abstractmethod
+    def load(self, config: RunnableConfig, own: MutableMapping[str, Any] | None) -> CheckpointTuple | None:
+        """Load a checkpoint, for the loop that has its own configuration elsewhere."""
 
     @abstractmethod
     def thread_run(self, config: RunnableConfig) -> Run:
@@ -49,7 +54,8 @@ class AwaitedSaver(BaseCheckpointSaver[Any]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Load a checkpoint."""
-        return await _aside(self.get_tuple, config)
+        # The loop that asks is found here only: the thread that reads has frames of its own.
+        return await _aside(self.load, config, own_configurable(config))
 
     async def alist(
         self,

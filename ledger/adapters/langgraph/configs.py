@@ -14,6 +14,7 @@ SEEN = "__ledger_seen"
 """Key under which a configuration says as what its checkpoint was loaded: a *mark*, or False where it was
 addressed by its id. LangGraph passes it on to the next `put`, and keeps it out of the metadata."""
 
+_MANY = (Mapping, list, tuple, set, frozenset)
 _RUNTIME = "__pregel_runtime"
 _REPLAY = "__pregel_replay_state"
 _TASK = "__pregel_task_id"
@@ -60,12 +61,12 @@ def configurable(config: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def thread_of(given: Any) -> str:
-    """Return a thread as a text; a number is named by its digits, as LangGraph itself does.
+    """Return a thread as a text: what is none is named by what `str` says of it, as LangGraph itself does.
 
     Raises:
         InvalidInput: it names none.
     """
-    if type(given) is int:
+    if not isinstance(given, str) and given is not None and not isinstance(given, _MANY):
         given = str(given)
     if not isinstance(given, str) or not given.strip():
         raise invalid(

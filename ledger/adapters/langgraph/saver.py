@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -35,9 +35,10 @@ from ledger.adapters.langgraph.deleting import made_by, needed
 from ledger.adapters.langgraph.heads import Head, read_head, write_head
 from ledger.adapters.langgraph.history import Asked, deltas, listed
 from ledger.adapters.langgraph.interrupts import left
+from ledger.adapters.langgraph.loops import own_configurable
 from ledger.adapters.langgraph.resting import Resting, saves_at_exit
-from ledger.adapters.langgraph.resuming import GateChoice, Gatekeeper, opening_of
-from ledger.adapters.langgraph.running import Faces, entry_of
+from ledger.adapters.langgraph.resuming import STRICT, GateChoice, Gatekeeper, opening_of
+from ledger.adapters.langgraph.running import ENTERED, Faces, entry_of
 from ledger.adapters.langgraph.serde import Serde, refuse_serde
 from ledger.adapters.langgraph.types import KnownTypes, Types
 from ledger.adapters.threads import Located, Threads
@@ -58,8 +59,7 @@ class LedgerSaver(Bound, AwaitedSaver):
     A thread is a run, `thread#1`; its checkpoints are saved states of it. Threads and processes may share a
     ledger. The awaited methods do the same in worker threads.
 
-    Name threads by texts. Of a number LangGraph shows a saver a copy of its configuration only: an answer to
-    an interrupt that nobody waits for is passed over then, where it is an error else.
+    A thread is named by a text; what is none is the thread that `str` makes of it.
     """
 
     def __init__(
@@ -283,9 +283,20 @@ class LedgerSaver(Bound, AwaitedSaver):
             InvalidInput: no thread is named.
             RunIsHeld: the gate does not let the thread go on.
         """
+        return self.load(config, own_configurable(config))
+
+    def load(self, config: RunnableConfig, own: MutableMapping[str, Any] | None) -> CheckpointTuple | None:
+        """Load a checkpoint as `get_tuple` does.
+
+        Args:
+            config: says which.
+            own: what the loop that asks reads of its own configuration; None: `config` itself has it.
+        """
         place = place_of(config)
         entering = self._gatekeeper.is_entering(config)
         entered = self._gatekeeper.enter(config) if entering else None
+        if entered is not None and own is not None:
+            own.update((key, told) for key, told in configurable(config).items() if key in (ENTERED, STRICT))
         if place.id is None:
             found = self._checkpoints.newest(place)
             if found is None:

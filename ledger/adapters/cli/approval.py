@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,35 +35,29 @@ IdArgument = Annotated[
 ]
 
 
+@verb()
 def approval(
-    context: typer.Context,
+    call: Call,
     id: IdArgument,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show one request for approval."""
     from ledger.adapters.cli.approval_view import facts, find
     from ledger.adapters.cli.effect_view import facts as effect_facts
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.saying import given_where
-    from ledger.adapters.cli.screen import Screen
     from ledger.application.effect_listing import lease_now
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant)
-    with open_for_reading(settings) as opened:
+    screen = call.screen
+    with call.reading() as opened:
         one = find(opened, id)
         contract = opened.contract(one.run)
         before = _before(opened, one)
         now = lease_now(opened)
-    if as_json:
+    if call.as_json:
         before_too = [effect_facts(act, now) for act in before]
         screen.document({"approval": facts(one), **_about(one, contract), "before": before_too})
         return
     _show(screen, one, contract)
     _show_before(screen, one, before, now)
-    where = given_where(settings, context, ledger, tenant)
+    where = call.where
     if one.state == "pending":
         _show_answers(screen, one, where)
     elif one.state != "approved":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -30,30 +30,27 @@ Examples:
 """
 
 
+@verb()
 def approvals(
-    context: typer.Context,
+    call: Call,
     everything: Annotated[bool, typer.Option("--all", help="Answered, expired and void ones, too.")] = False,
     run: Annotated[
         str | None, typer.Option("--run", metavar="RUN", help="Only of this run.", show_default=False)
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List requests for approval."""
     from ledger.adapters.cli.approval_view import facts
     from ledger.adapters.cli.catching_up import bar
-    from ledger.adapters.cli.opening import note_unknown_tenant, open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.opening import note_unknown_tenant
     from ledger.adapters.cli.view_rows import document, end
     from projections import views
 
-    screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened, bar(screen) as progress:
+    screen = call.screen
+    with call.reading() as opened, bar(screen) as progress:
         note_unknown_tenant(opened, screen)
         every = views.approvals(opened, run=run, progress=progress)
     found = every if everything else _waiting(every)
-    if as_json:
+    if call.as_json:
         screen.document({**document("approvals", found), "approvals": [facts(one) for one in found.rows]})
     else:
         _show(screen, found)

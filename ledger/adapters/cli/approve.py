@@ -10,7 +10,7 @@ import typer
 
 from ledger.adapters.cli.approval import IdArgument
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -92,64 +92,48 @@ class Answered(NamedTuple):
         return "repeat" if self.said.repeated or is_other else "counted"
 
 
+@verb(actor=True)
 def approve(
-    context: typer.Context,
+    call: Call,
     id: IdArgument,
     by: WhoOption,
     reason: WhyOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Approve an act."""
-    where = {"url": ledger, "tenant": tenant, "actor": actor}
-    _answer(context, id, "approved", {"by": by, "reason": reason}, where, as_json=as_json)
+    _answer(call, id, "approved", {"by": by, "reason": reason})
 
 
+@verb(actor=True)
 def deny(
-    context: typer.Context,
+    call: Call,
     id: IdArgument,
     by: WhoOption,
     reason: WhyOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Deny an act."""
-    where = {"url": ledger, "tenant": tenant, "actor": actor}
-    _answer(context, id, "denied", {"by": by, "reason": reason}, where, as_json=as_json)
+    _answer(call, id, "denied", {"by": by, "reason": reason})
 
 
 def _answer(
-    context: typer.Context,
+    call: Call,
     given: str,
     answer: Literal["approved", "denied"],
     words: dict[str, Any],
-    where: dict[str, str | None],
-    *,
-    as_json: bool,
 ) -> None:
     from ledger.adapters.cli.approval_view import place
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.saying import given_where, refusals_in_words
-    from ledger.adapters.cli.screen import Screen
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, **where)
-    options = given_where(settings, context, where["url"], where["tenant"])
-    with open_for_reading(settings) as opened, refusals_in_words():
+    options = call.where
+    with call.saying() as opened:
         run, id = place(opened, given)
         handle = opened.run(run)
         say = handle.approve if answer == "approved" else handle.deny
         with _not_waiting(opened, id), _taken_back(id, run, options):
             said = say(id, **words)
         found = _found(opened, run, id, answer, said)
-    if as_json:
-        screen.document(_document(found))
+    if call.as_json:
+        call.screen.document(_document(found))
     else:
-        _show(screen, found, options)
+        _show(call.screen, found, options)
     raise typer.Exit(CODES[found.came])
 
 

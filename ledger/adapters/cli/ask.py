@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,8 +43,9 @@ Examples:
 """
 
 
-def ask(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb()
+def ask(
+    call: Call,
     question: Annotated[
         str | None, typer.Argument(metavar="QUESTION", help="Its name.", show_default=False)
     ] = None,
@@ -64,21 +65,16 @@ def ask(  # noqa: PLR0913, PLR0917 - each is an option of the command
     ] = None,
     as_is: Annotated[bool, typer.Option("--as-is", help="Answer from what is handled.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Write CSV.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Answer a question."""
     from ledger.adapters.cli.ask_view import answer_document, show_answer, write_csv
     from ledger.adapters.cli.catching_up import bar
     from ledger.adapters.cli.contract import moment
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import end
     from projections.asking import ask as ask_question
 
-    screen = Screen(as_json=as_json)
-    if as_csv and (as_json or listing or about):
+    screen = call.screen
+    if as_csv and (call.as_json or listing or about):
         raise typer.BadParameter("--csv is for an answer, and either it or --json")
     if listing or about:
         _tell(screen, question, given, listing=listing, about=about)
@@ -89,12 +85,11 @@ def ask(  # noqa: PLR0913, PLR0917 - each is an option of the command
     values = _values(asked, given or [])
     where = None if as_of is None else moment(as_of, "--as-of")
     judged = None if now is None else _time(now, "--now")
-    settings = settings_of(context, url=ledger, tenant=tenant)
-    with open_to_look(settings, screen, writes=not as_is) as opened, bar(screen) as progress:
+    with call.looking(writes=not as_is) as opened, bar(screen) as progress:
         answer = ask_question(
             opened, asked, as_of=where, now=judged, catch_up=not as_is, progress=progress, **values
         )
-    if as_json:
+    if call.as_json:
         screen.document(answer_document(answer))
     elif as_csv:
         write_csv(screen, answer)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.saying import given_where
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -31,35 +30,31 @@ Examples:
 """
 
 
+@verb()
 def brief(
-    context: typer.Context,
+    call: Call,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.", show_default=False)],
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="N|TIME", help="At this position or time.", show_default=False),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show what somebody must know who takes over a run."""
     from ledger.adapters.cli.contract import moment
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.ways_out import with_command_lines
 
     asked = None if at is None else moment(at)
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant)
-    with open_to_look(settings, screen) as opened:
+    screen = call.screen
+    settings = call.settings
+    with call.looking() as opened:
         found = opened.brief(run, at=asked)
         contract = opened.contract(run, at=found.position)
-    where = given_where(settings, context, ledger, tenant)
+    where = call.where
     if settings.tenant != "default" and "--tenant" not in where:
         # A brief is handed on to somebody whose environment names another tenant.
         where += ("--tenant", settings.tenant)
     found = with_command_lines(found, contract, where)
-    if as_json:
+    if call.as_json:
         screen.document(found.model_dump(mode="json", exclude_none=True))
     else:
         _show(screen, found)

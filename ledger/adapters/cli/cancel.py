@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.saying import ByOption, ReasonOption, RunArgument, given_where, refusals_in_words
+from ledger.adapters.cli.saying import ByOption, ReasonOption, RunArgument
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -36,33 +36,27 @@ Examples:
 """
 
 
+@verb(actor=True)
 def cancel(
-    context: typer.Context,
+    call: Call,
     run: RunArgument,
     reason: ReasonOption,
     by: ByOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Cancel a run."""
     from ledger.adapters.cli.children import children_facts, open_children
     from ledger.adapters.cli.effect_view import facts
     from ledger.adapters.cli.log import as_json_object
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.application.effect_listing import lease_now
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
-    with open_for_reading(settings) as opened, refusals_in_words():
+    screen = call.screen
+    with call.saying() as opened:
         stated = opened.run(run).close("cancelled", reason=reason, by=by)
         contract = opened.contract(run)
         open_effects = opened.effects(run)
         now = lease_now(opened)
         children = open_children(opened, run)
-    if as_json:
+    if call.as_json:
         screen.document(
             {
                 "run": run,
@@ -77,7 +71,7 @@ def cancel(
             }
         )
     else:
-        where = given_where(settings, context, ledger, tenant)
+        where = call.where
         _show(screen, stated, _Left(contract, open_effects, children, now), where)
     raise typer.Exit(Exit.CANNOT_TELL if open_effects else Exit.FINE)
 

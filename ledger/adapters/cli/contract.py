@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.saying import given_where
+from ledger.adapters.cli.verbs import Call, verb
 
 HELP = """Show what is in force in a run, now or earlier.
 
@@ -27,41 +26,36 @@ Examples:
 """
 
 
+@verb()
 def contract(
-    context: typer.Context,
+    call: Call,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.", show_default=False)],
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="N|TIME", help="At this position or time.", show_default=False),
     ] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="Write it as words for a model.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show the contract of a run."""
     from ledger.adapters.cli.contract_view import contract_facts, show
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.ways_out import telling
     from ledger.stores.stamps import system_clock
 
     asked = None if at is None else moment(at)
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant)
-    with open_to_look(settings, screen) as opened:
+    screen = call.screen
+    with call.looking() as opened:
         found = opened.contract(run, at=asked)
         opener = next(iter(opened.log(run, upto=1))).actor.id
-    where = given_where(settings, context, ledger, tenant)
+    where = call.where
     # What only time changes (overdue, lapsed) is judged by the moment that was asked about.
     now = asked if isinstance(asked, datetime) else system_clock() if asked is None else found.at
     if prompt:
         text = found.to_prompt(now)
-        if as_json:
+        if call.as_json:
             screen.document({"run": found.run, "position": found.position, "prompt": text})
         else:
             screen.text(text.removesuffix("\n"))
-    elif as_json:
+    elif call.as_json:
         screen.document(contract_facts(found))
     else:
         show(found, now, screen, opener=opener)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand
 
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.placeholders import check_filled_in
 from ledger.adapters.cli.saying import RunArgument, say
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.fields import Field
@@ -67,10 +67,8 @@ def option_of(saying: Saying, field: str) -> str:
 
 
 def _function(saying: Saying, fields: list[Field]) -> Callable[..., None]:
-    def said(context: typer.Context, **given: Any) -> None:
-        check_filled_in(context)
-        run, as_json = given.pop("run"), given.pop("as_json")
-        where = {"url": given.pop("ledger"), "tenant": given.pop("tenant"), "actor": given.pop("actor")}
+    def said(call: Call, /, run: str, **given: Any) -> None:
+        check_filled_in(call.context)
         typed = _typed(saying, fields, given)
 
         def words(opened: Ledger, handle: Run) -> Stated:
@@ -81,19 +79,12 @@ def _function(saying: Saying, fields: list[Field]) -> Callable[..., None]:
             _check_end(opened, command, option_of(saying, "expires_at"))
             return handle.do(command)
 
-        say(context, run, words, where=where, as_json=as_json)
+        say(call, run, words)
 
-    parameters = [_own("context", typer.Context), _own("run", RunArgument)]
+    parameters = [_own("call", Call), _own("run", RunArgument)]
     parameters += (_parameter(saying, field) for field in _ordered(saying, fields))
-    parameters += (
-        _own("ledger", LedgerOption, None),
-        _own("tenant", TenantOption, None),
-        _own("actor", ActorOption, None),
-        _own("as_json", JsonOption, False),
-    )
     said.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    said.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return said
+    return verb(actor=True)(said)
 
 
 def _check_end(opened: Ledger, command: Any, option: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -33,8 +33,9 @@ Examples:
 """
 
 
+@verb()
 def diff(
-    context: typer.Context,
+    call: Call,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.", show_default=False)],
     other: Annotated[
         str | None,
@@ -49,21 +50,16 @@ def diff(
         typer.Option("--to", metavar="N|TIME", help="To this position or time.", show_default=False),
     ] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 where they differ.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> int:
     """Show what differs between two contracts."""
     from ledger.adapters.cli.contract import moment
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
 
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     begin = None if at is None else moment(at, "--at")
     end = None if to is None else moment(to, "--to")
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+    with call.looking() as opened:
         found = opened.diff(run, other, at=begin, to=end)
-    if as_json:
+    if call.as_json:
         document = found.model_dump(mode="json", exclude_defaults=True)
         screen.document({"same_terms": found.same_terms, **document})
     else:

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from ledger.adapters.cli.derived import Saying, build
+from ledger.adapters.cli.verbs import group_of
 
 ABOUT = """Say any command of the ledger to a run, by its name.
 
@@ -53,11 +54,5 @@ class Commands(TyperGroup):
 
 def add_to(app: typer.Typer) -> None:
     """Put the commands under `do`."""
-    group = typer.Typer(cls=Commands, rich_markup_mode=None, subcommand_metavar="COMMAND RUN [OPTIONS]")
-    group.callback(invoke_without_command=True, help=ABOUT)(_begin)
+    group = group_of(ABOUT, cls=Commands, subcommand_metavar="COMMAND RUN [OPTIONS]")
     app.add_typer(group, name="do")
-
-
-def _begin(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import JsonOption, LedgerOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.checkup import Check
@@ -26,15 +26,13 @@ Example:
 """
 
 
-def doctor(context: typer.Context, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+@verb(tenant=False)
+def doctor(call: Call) -> None:
     """Check the place where a ledger lives."""
-    from ledger.adapters.cli.opening import settings_of
-    from ledger.adapters.cli.screen import Screen
-
-    screen = Screen(as_json=as_json)
-    kind, place, checks = _looked_at(settings_of(context, url=ledger))
+    screen = call.screen
+    kind, place, checks = _looked_at(call.settings)
     bad = [check for check in checks if check.state == "bad"]
-    if as_json:
+    if call.as_json:
         listed = [check._asdict() for check in checks]
         screen.document({kind: place, "fine": not bad, "checks": listed})
     else:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ledger.adapters.cli.options import JsonOption, KeyArgument, LedgerOption, RunOption, TenantOption
+from ledger.adapters.cli.options import KeyArgument, RunOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -29,27 +28,23 @@ Examples:
 """
 
 
+@verb()
 def effect(
-    context: typer.Context,
+    call: Call,
     key: KeyArgument,
     run: RunOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show one effect."""
     from ledger.adapters.cli.effect_view import facts
     from ledger.adapters.cli.log import as_json_object, contents_of
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.application.effect_listing import events_of, lease_now
 
-    screen = Screen(as_json=as_json)
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+    screen = call.screen
+    with call.looking() as opened:
         one = look_up(opened, key, run)
         now = lease_now(opened)
         records = events_of(opened, one.effect.key)
-        if as_json:
+        if call.as_json:
             events = [as_json_object(record) for record in records]
             screen.document({"effect": facts(one, now), "events": events})
             return

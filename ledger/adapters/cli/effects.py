@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, KeptOption, LedgerOption, TenantOption
+from ledger.adapters.cli.options import KeptOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,8 +44,9 @@ Examples:
 """
 
 
+@verb()
 def effects(
-    context: typer.Context,
+    call: Call,
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="Id of one run.", show_default=False)
     ] = None,
@@ -72,13 +74,9 @@ def effects(
         ),
     ] = None,
     kept: KeptOption = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List effects."""
-    from ledger.adapters.cli.opening import note_unknown_tenant, open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.opening import note_unknown_tenant
     from ledger.adapters.cli.view_rows import among_of, show_as_of
     from ledger.application.effect_listing import lease_now, list_all, list_unsettled
 
@@ -88,12 +86,12 @@ def effects(
         raise typer.BadParameter("--after and --limit go with --all")
     if kept and run is not None:
         raise typer.BadParameter("--kept finds runs: name none")
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     found: Sequence[Unsettled]
     following: int | None = None
     unread: Sequence[Unread] = ()
     view: View[Listed] | None = None
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen, writes=kept) as opened:
+    with call.looking(writes=kept) as opened:
         note_unknown_tenant(opened, screen)
         if everything:
             assert run is not None
@@ -103,7 +101,7 @@ def effects(
             among = None if view is None else among_of(view)
             found, unread = list_unsettled(opened, run, unknown=unknown, among=among)
         now = lease_now(opened)
-    if as_json:
+    if call.as_json:
         document = _document(found, now, unread, following)
         screen.document(document if view is None else {**document, "as_of": str(view.as_of)})
     else:

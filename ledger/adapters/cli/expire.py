@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -37,8 +37,9 @@ Examples:
 """
 
 
-def expire(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def expire(
+    call: Call,
     classes: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,14 +68,8 @@ def expire(  # noqa: PLR0913, PLR0917 - each is an option of the command
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Drop contents by class and age."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.spans import read_span
     from ledger.application import expiring
 
@@ -82,8 +77,8 @@ def expire(  # noqa: PLR0913, PLR0917 - each is an option of the command
     asked = bool(kinds) or older_than is not None or run is not None
     _check(kinds, asked=asked, finish=finish, decided=(by, reason), dry_run=dry_run)
     span = None if older_than is None else read_span(older_than, option="--older-than")
-    screen = Screen(as_json=as_json)
-    opening = open_for_reading(settings_of(context, url=ledger, tenant=tenant, actor=actor))
+    screen = call.screen
+    opening = call.reading()
     with opening as opened, _watched(screen) as progress:
         if finish:
             found = expiring.finish(opened, dry_run=dry_run, progress=progress)
@@ -98,7 +93,7 @@ def expire(  # noqa: PLR0913, PLR0917 - each is an option of the command
                 dry_run=dry_run,
                 progress=progress,
             )
-    if as_json:
+    if call.as_json:
         screen.document(_summary(found))
     else:
         _show(screen, found)

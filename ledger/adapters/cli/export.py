@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -36,8 +36,9 @@ Examples:
 """
 
 
+@verb()
 def export(
-    context: typer.Context,
+    call: Call,
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="[RUN]...", help="Which runs.", show_default=False)
     ] = None,
@@ -46,21 +47,16 @@ def export(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to; a file there is replaced."),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Write runs into a file."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.application.exporting import export as exported
 
     if everything == bool(runs):
         raise typer.BadParameter("name runs, or say --all")
-    if as_json and output is None:
+    if call.as_json and output is None:
         raise typer.BadParameter("--json tells of a file: name it with --output")
-    screen = Screen(as_json=as_json)
-    opening = open_for_reading(settings_of(context, url=ledger, tenant=tenant))
+    screen = call.screen
+    opening = call.reading()
     with opening as opened, _target(screen, output) as write, _watched(screen) as progress:
         done = exported(opened, write, runs=None if everything else runs, progress=progress)
     _tell(screen, done, output, runs or ())

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.restart import AsOption
-from ledger.adapters.cli.saying import ByOption, RunArgument, given_where, refusals_in_words
+from ledger.adapters.cli.saying import ByOption, RunArgument
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.application.ledger import Ledger
@@ -25,8 +25,9 @@ Examples:
 """
 
 
+@verb(actor=True)
 def fork(
-    context: typer.Context,
+    call: Call,
     run: RunArgument,
     as_: AsOption,
     at: Annotated[
@@ -36,25 +37,18 @@ def fork(
         str | None, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)
     ] = None,
     by: ByOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Fork a run."""
     from ledger.adapters.cli.contract_view import contract_facts
     from ledger.adapters.cli.foretelling import foretold, show_foretold
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.words import quoted
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
-    with open_for_reading(settings) as opened, refusals_in_words():
+    screen = call.screen
+    with call.saying() as opened:
         is_new = not _is_there(opened, as_)
         contract = opened.fork(run, as_=as_, at=at, by=by, reason=reason).contract
         asked = foretold(opened, run, as_)
-    if as_json:
+    if call.as_json:
         screen.document(
             {
                 "run": run,
@@ -69,7 +63,7 @@ def fork(
     before = "stands" if is_new else "was there already, and began"
     screen.line(f"Run {quoted(as_)} {before} where {quoted(run)} stood at position {at}", style="bold")
     screen.note("it performs nothing: it is there to be looked at")
-    show_foretold(screen, asked, given_where(settings, context, ledger, tenant))
+    show_foretold(screen, asked, call.where)
 
 
 def _is_there(opened: Ledger, run: str) -> bool:

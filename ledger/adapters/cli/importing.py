@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -55,8 +55,9 @@ _MOST = 10
 """Documents named as text; JSON holds all of them."""
 
 
+@verb(actor=True)
 def import_file(
-    context: typer.Context,
+    call: Call,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The transcripts, or an export.", show_default=False)
     ],
@@ -64,42 +65,36 @@ def import_file(
         Path | None,
         typer.Option("--tools", metavar="FILE", help="How the tools behave.", show_default=False),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Turn recorded chats into runs, or take in exported ones."""
     from ledger.adapters.cli.importing_runs import import_export, is_export_file
-    from ledger.adapters.cli.opening import settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.transcripts import ImportInterrupted, Tools, import_transcripts
     from ledger.errors import InvalidInput
 
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     try:
         is_export = is_export_file(file)
     except InvalidInput as error:
         screen.fail(error.code, str(error), error.data)
         raise typer.Exit(Exit.BAD_NEWS) from None
     if is_export:
-        if tools is not None or actor is not None:
+        if tools is not None or call.given.actor is not None:
             raise typer.BadParameter("an export says by itself who wrote, and what tools did: leave that out")
-        settings = settings_of(context, url=ledger, tenant=tenant)
+        settings = call.settings
         import_export(screen, file, settings, _bar(screen, file.name))
         return
     # Looked at first: what is not there must not leave an empty ledger behind.
     for path in (file, *([] if tools is None else [tools])):
         path.open("rb").close()
     declared = None if tools is None else Tools.read(tools)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    settings = call.settings
     try:
         with _opening(settings, file) as opened, _bar(screen, file.name) as progress:
             report = import_transcripts(opened, file, tools=declared, progress=progress)
     except ImportInterrupted as stop:
         screen.fail("interrupted", _interrupted(stop.report), _summary(stop.report))
         raise typer.Exit(Exit.INTERRUPTED) from None
-    if as_json:
+    if call.as_json:
         rows = [
             {name: value for name, value in asdict(row).items() if value is not None} for row in report.rows
         ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -42,8 +42,9 @@ OWN = "$ledger"
 """How the tenant's own stream is named here."""
 
 
-def log(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(json=Annotated[bool, typer.Option("--json", help="Write JSON Lines, one record a line.")])
+def log(
+    call: Call,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.", show_default=False)],
     source: Annotated[bool, typer.Option("--source", help="RUN is the id of a source, kind:name.")] = False,
     after: Annotated[int, typer.Option("--after", metavar="N", min=0, help="Begin after this position.")] = 0,
@@ -63,17 +64,11 @@ def log(  # noqa: PLR0913, PLR0917 - each is an option of the command
         list[str] | None,
         typer.Option("--but", metavar="NAME", help="No events of this name or kind.", show_default=False),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON Lines, one record a line.")] = False,
 ) -> None:
     """Show the events of a run or a source."""
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
-
     wanted = _wanted(only or (), but or ())
-    screen = Screen(as_json=as_json)
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+    screen = call.screen
+    with call.looking() as opened:
         if run == OWN and not source:
             records = _upto(own_records(opened, after), upto)
         elif source:
@@ -82,7 +77,7 @@ def log(  # noqa: PLR0913, PLR0917 - each is an option of the command
             most = None if only or but else limit
             records = opened.log(run, after=after, upto=upto, limit=most)
         records = islice(filter(wanted, records), limit)
-        if as_json:
+        if call.as_json:
             for record in records:
                 screen.record(as_json_object(record))
             return

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.saying import RunArgument
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -35,8 +35,9 @@ Examples:
 """
 
 
-def may(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def may(
+    call: Call,
     run: RunArgument,
     tool: Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool.", show_default=False)],
     args: Annotated[
@@ -64,26 +65,19 @@ def may(  # noqa: PLR0913, PLR0917 - each is an option of the command
         str | None,
         typer.Option("--actor-session", metavar="ID", help="Session of who would act.", show_default=False),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Ask whether a run may act."""
     import asyncio
     import contextlib
     import sys
 
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.resume import asks_as
-    from ledger.adapters.cli.saying import given_where
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.tool_modules import awaited, declared_in
     from ledger.canonical import invalid
     from ledger.values import no_such
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    screen = call.screen
+    settings = call.settings
     given = _arguments(args)
     with contextlib.redirect_stdout(sys.stderr), asyncio.Runner() as runner:
         declared = declared_in(tools)
@@ -91,15 +85,15 @@ def may(  # noqa: PLR0913, PLR0917 - each is an option of the command
         if tool not in names:
             hint = "--tools names the module that declares it" if tools is None else tools
             raise invalid("TOOL", f"{no_such('tool', tool, names)} ({hint})")
-        with open_for_reading(settings, secrets=declared.secrets) as opened:
+        with call.reading(secrets=declared.secrets) as opened:
             for one in declared.tools:
                 opened.register(awaited(one, runner))
             handle = opened.run(run, actor=asks_as(opened, settings, session))
             found = handle.may(tool, given, step=step, occurrence=occurrence)
-    if as_json:
+    if call.as_json:
         screen.document(_document(run, tool, given, found))
     else:
-        _show(screen, run, tool, found, given_where(settings, context, ledger, tenant))
+        _show(screen, run, tool, found, call.where)
     raise typer.Exit(Exit.FINE if found else Exit.REFUSED)
 
 

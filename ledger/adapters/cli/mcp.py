@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption, ToolsOption
+from ledger.adapters.cli.options import ToolsOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -41,8 +42,9 @@ Examples:
 """
 
 
-def mcp(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def mcp(
+    call: Call,
     listing: Annotated[
         bool, typer.Option("--list", help="Show the tools, and what is not offered; needs no ledger.")
     ] = False,
@@ -81,20 +83,13 @@ def mcp(  # noqa: PLR0913, PLR0917 - each is an option of the command
     ] = None,
     tools: ToolsOption = None,
     create: Annotated[bool, typer.Option("--create", help="Make the ledger where there is none.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Serve the ledger over MCP."""
-    from ledger.adapters.cli.opening import settings_of
-    from ledger.adapters.cli.screen import Screen
-
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     if listing:
         _list(screen)
         return
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    settings = call.settings
     if settings.actor is None:
         raise typer.BadParameter("say for whom it speaks: --actor agent:NAME (nobody is taken for granted)")
     _check_installed()

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption
+from ledger.adapters.cli.verbs import Call, verb
 
 HELP = """Bring a ledger to the schema of this program.
 
@@ -33,32 +33,30 @@ RolesOption = Annotated[
 ]
 
 
+@verb(tenant=False)
 def migrate(
-    context: typer.Context,
-    ledger: LedgerOption = None,
+    call: Call,
     roles: RolesOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Migrate a ledger."""
-    from ledger.adapters.cli.opening import existing, names_server, path_of, settings_of
-    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.opening import existing, names_server, path_of
     from ledger.canonical import invalid
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger)
+    screen = call.screen
+    settings = call.settings
     if names_server(settings):
         done = _migrate_server(settings.url, roles)
     elif roles is not None:
         raise invalid("--roles", "a file has no roles; whoever may write to it may alter it")
     else:
         done = _migrate_file(existing(path_of(settings)))
-    if as_json:
+    if call.as_json:
         screen.document(done.document)
     elif done.before == done.after:
         screen.line(f"{done.name}: schema {done.after}, up to date; nothing was done")
     else:
         screen.line(f"{done.name}: schema {done.before} -> {done.after}")
-    if done.created is not None and not as_json:
+    if done.created is not None and not call.as_json:
         created = ", ".join(done.created)
         screen.line(f"created the roles {created}" if created else "all roles are there")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -42,8 +42,9 @@ Examples:
 """
 
 
-def notify(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb()
+def notify(
+    call: Call,
     command: Annotated[
         str | None,
         typer.Option(
@@ -78,28 +79,23 @@ def notify(  # noqa: PLR0913, PLR0917 - each is an option of the command
         ),
     ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="Tell once more of all that still waits.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Tell people what waits."""
     from threading import Event
 
-    from ledger.adapters.cli.opening import note_unknown_tenant, open_for_reading, settings_of
+    from ledger.adapters.cli.opening import note_unknown_tenant
     from ledger.adapters.cli.project_options import told_to_end
-    from ledger.adapters.cli.saying import given_where
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.notifying import Notifier
     from ledger.adapters.notifying.notifier import TRIES
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant)
+    screen = call.screen
+    settings = call.settings
     if tries is not None and not until_current:
         raise typer.BadParameter("--tries goes with --until-current: else it tells until it is taken")
     receiver = _receiver(command, post, header or [])
-    where = given_where(settings, context, ledger, tenant)
+    where = call.where
     stop = Event()
-    with open_for_reading(settings) as opened, _closed(receiver):
+    with call.reading() as opened, _closed(receiver):
         notifier = Notifier(opened, receiver, name=name, where=where, tries=tries or TRIES)
         note_unknown_tenant(opened, screen)
         if not until_current:
@@ -108,7 +104,7 @@ def notify(  # noqa: PLR0913, PLR0917 - each is an option of the command
             notifier.begin_anew()
         with told_to_end(stop, screen), _warnings(screen):
             tally = notifier.run(
-                until_current=until_current, stop=stop, heard=None if as_json else _teller(screen)
+                until_current=until_current, stop=stop, heard=None if call.as_json else _teller(screen)
             )
     _end(screen, name, tally, must_be_whole=until_current)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -29,8 +29,9 @@ Examples:
 """
 
 
+@verb()
 def obligations(
-    context: typer.Context,
+    call: Call,
     overdue: Annotated[bool, typer.Option("--overdue", help="Only what was due by now.")] = False,
     owed_to: Annotated[
         str | None,
@@ -39,25 +40,21 @@ def obligations(
     run: Annotated[
         str | None, typer.Option("--run", metavar="RUN", help="Only of this run.", show_default=False)
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List obligations."""
     from ledger.adapters.cli.catching_up import bar
-    from ledger.adapters.cli.opening import note_unknown_tenant, open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.opening import note_unknown_tenant
     from ledger.adapters.cli.view_rows import document, end
     from projections import views
     from projections.given import is_reference
 
     if owed_to is not None and not is_reference(owed_to):
         raise typer.BadParameter(f"{owed_to!r:.80} is no KIND:NAME", param_hint="--owed-to")
-    screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened, bar(screen) as progress:
+    screen = call.screen
+    with call.reading() as opened, bar(screen) as progress:
         note_unknown_tenant(opened, screen)
         found = views.obligations(opened, owed_to=owed_to, overdue=overdue, run=run, progress=progress)
-    if as_json:
+    if call.as_json:
         screen.document(document("obligations", found))
     else:
         _show(screen, found)

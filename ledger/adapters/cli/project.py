@@ -11,8 +11,8 @@ from typer.core import TyperGroup
 
 from ledger.adapters.cli import project_builds, project_verify
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.project_options import NamesArgument, NeededNames, ParkOption, end, told_to_end
+from ledger.adapters.cli.verbs import Call, group_of, verb
 
 ABOUT = """Keep read models: tables made from the events.
 
@@ -106,8 +106,7 @@ class Projecting(TyperGroup):
 
 def add_to(app: typer.Typer) -> None:
     """Put the commands under `project`."""
-    group = typer.Typer(cls=Projecting, rich_markup_mode=None, no_args_is_help=False)
-    group.callback(invoke_without_command=True, help=ABOUT)(_begin)
+    group = group_of(ABOUT, cls=Projecting)
     group.command("run", help=HELP_RUN)(run)
     group.command("status", help=HELP_STATUS)(status)
     group.command("create", help=HELP_CREATE)(create)
@@ -118,13 +117,9 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="project")
 
 
-def _begin(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
+@verb()
 def run(
-    context: typer.Context,
+    call: Call,
     names: NamesArgument = None,
     until_current: Annotated[
         bool, typer.Option("--until-current", help="End when all that is stored now is handled.")
@@ -133,26 +128,21 @@ def run(
         int, typer.Option("--page", metavar="N", min=1, max=100_000, help="Most events at once.")
     ] = 500,
     park: ParkOption = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Run projections."""
     from threading import Event
 
     from ledger.adapters.cli.catching_up import bar
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.project_view import is_bad_news, tell
-    from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
     from projections.errors import ProjectionStopped
     from projections.runner import Runner
     from projections.standing import status as standings
 
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     wanted = named(names or [])
     stop = Event()
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with call.reading() as opened:
         runner = Runner(opened, wanted, page=page, park=park)
         # What stopped one is shown with how all of them stand.
         done = True
@@ -164,46 +154,39 @@ def run(
     end(screen, done=done or not until_current, bad=is_bad_news(found))
 
 
+@verb()
 def status(
-    context: typer.Context,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
+    call: Call,
 ) -> None:
     """Show how projections stand."""
-    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.project_view import is_bad_news, tell
-    from ledger.adapters.cli.screen import Screen
     from ledger.application.ledger import edge_of
     from projections.built_in import BUILT_IN
     from projections.standing import status as standings
 
-    screen = Screen(as_json=as_json)
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+    screen = call.screen
+    with call.looking() as opened:
         found = standings(opened, BUILT_IN.values())
         of_tenant = edge_of(opened).tenant
-    if not as_json and not any(one.events or one.lag_events for one in found):
+    if not call.as_json and not any(one.events or one.lag_events for one in found):
         screen.note(f"the tenant {of_tenant!r} has recorded nothing")
     tell(screen, found)
     if is_bad_news(found):
         raise typer.Exit(Exit.BAD_NEWS)
 
 
+@verb(tenant=False)
 def create(
-    context: typer.Context,
+    call: Call,
     names: NamesArgument = None,
-    ledger: LedgerOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Make the tables of projections."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
 
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     wanted = named(names or [])
     made = []
-    with open_for_reading(settings_of(context, url=ledger)) as opened:
+    with call.reading() as opened:
         models = opened.store.read_models()
         for one in wanted:
             both = [one.model._replace(slot=slot) for slot in (0, 1)]
@@ -212,59 +195,50 @@ def create(
                 models.create(model)
             if missing:
                 made.append(one.name)
-    if as_json:
+    if call.as_json:
         screen.document({"created": made})
     else:
         screen.line(f"made the tables of {', '.join(made)}" if made else "all tables are there")
 
 
+@verb()
 def resume(
-    context: typer.Context,
+    call: Call,
     names: NeededNames,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Let stopped projections try again."""
     from projections.standing import resume_projection
 
-    _each(context, names, ledger, tenant, as_json, "resumed", resume_projection, "nothing had stopped")
+    _each(call, names, "resumed", resume_projection, "nothing had stopped")
 
 
+@verb()
 def forget(
-    context: typer.Context,
+    call: Call,
     names: NeededNames,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Delete what projections keep of this tenant."""
     from projections.standing import forget as forget_projection
 
-    _each(context, names, ledger, tenant, as_json, "forgotten", forget_projection)
+    _each(call, names, "forgotten", forget_projection)
 
 
 def _each(
-    context: typer.Context,
+    call: Call,
     names: list[str],
-    ledger: str | None,
-    tenant: str | None,
-    as_json: bool,
     done: str,
     act: Callable[[Any, Any], object],
     idle: str = "",
 ) -> None:
     """Do something with projections; `idle` names those of which `act` says that there was nothing to do."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
 
-    screen = Screen(as_json=as_json)
     wanted = named(names)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with call.reading() as opened:
         outcomes = {one.name: act(opened, one) for one in wanted}
     touched = [name for name, outcome in outcomes.items() if outcome is not False]
-    if as_json:
+    screen = call.screen
+    if call.as_json:
         screen.document({done: touched})
         return
     if touched:

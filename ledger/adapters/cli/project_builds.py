@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.project_options import NamesArgument, NeededNames, ParkOption, end, told_to_end
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.settings import Settings
@@ -61,8 +61,9 @@ def add_to(group: typer.Typer) -> None:
     group.command("drop", help=HELP_DROP)(drop)
 
 
+@verb()
 def rebuild(
-    context: typer.Context,
+    call: Call,
     names: NamesArgument = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew what was interrupted.")] = False,
     workers: Annotated[
@@ -80,27 +81,22 @@ def rebuild(
         int, typer.Option("--page", metavar="N", min=1, max=100_000, help="Most events at once.")
     ] = 2_000,
     park: ParkOption = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Make projections anew."""
     from threading import Event
 
     from ledger.adapters.cli.catching_up import bar
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.project_view import is_bad_news, tell
-    from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
     from projections.errors import ProjectionStopped
     from projections.rebuilding import rebuild as make_anew
     from projections.standing import status as standings
 
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     wanted = named(names or [])
-    settings = settings_of(context, url=ledger, tenant=tenant)
+    settings = call.settings
     stop = Event()
-    with open_for_reading(settings) as opened:
+    with call.reading() as opened:
         # What stopped one is shown with how all of them stand.
         done = True
         with suppress(ProjectionStopped), told_to_end(stop, screen), bar(screen) as progress:
@@ -121,50 +117,42 @@ def rebuild(
     end(screen, done=done, bad=is_bad_news(found))
 
 
+@verb()
 def serve(
-    context: typer.Context,
+    call: Call,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which.", show_default=False)],
     previous: Annotated[bool, typer.Option("--previous", help="What was read before.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Read again what was read before."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
     from projections.rebuilding import serve_previous
 
     if not previous:
         raise typer.BadParameter("say what is to be read: --previous")
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     (wanted,) = named([name])
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with call.reading() as opened:
         build = serve_previous(opened, wanted)
-    if as_json:
+    if call.as_json:
         screen.document({"projection": name, **_build(build)})
     else:
         screen.line(f"{name} is read from {build}")
 
 
+@verb()
 def drop(
-    context: typer.Context,
+    call: Call,
     names: NeededNames,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Delete builds that are not read."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
     from projections.rebuilding import drop as drop_builds
 
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     wanted = named(names)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened:
+    with call.reading() as opened:
         dropped = [(one.name, build) for one in wanted for build in drop_builds(opened, one)]
-    if as_json:
+    if call.as_json:
         screen.document({"dropped": [{"projection": name, **_build(build)} for name, build in dropped]})
         return
     for name, build in dropped:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.project_options import NamesArgument
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -53,27 +53,22 @@ def add_to(group: typer.Typer) -> None:
     group.command("verify", help=HELP)(verify)
 
 
+@verb()
 def verify(
-    context: typer.Context,
+    call: Call,
     names: NamesArgument = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Check whether read models hold what comes from the records."""
     from ledger.adapters.cli.catching_up import bar
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
     from projections.built_in import named
     from projections.checking import BAD, check
 
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     wanted = named(names or [])
-    settings = settings_of(context, url=ledger, tenant=tenant)
-    with open_to_look(settings, screen) as opened, bar(screen) as progress:
+    with call.looking() as opened, bar(screen) as progress:
         found = check(opened, wanted, progress=progress)
     bad = [one for one in found if one.state in BAD]
-    if as_json:
+    if call.as_json:
         screen.document({"projections": list(map(_facts, found))})
     else:
         _show(screen, found, bad)

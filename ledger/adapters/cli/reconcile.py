@@ -9,13 +9,10 @@ import typer
 
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import (
-    ActorOption,
-    JsonOption,
-    LedgerOption,
     RunOption,
-    TenantOption,
     ToolsOption,
 )
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -63,43 +60,38 @@ class Answer(NamedTuple):
         return not self.one.effect.is_settled and self.one.status != "executing" and not self.one.waits
 
 
+@verb(actor=True)
 def reconcile(
-    context: typer.Context,
+    call: Call,
     run: RunOption = None,
     tools: ToolsOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Ask the outside."""
     import asyncio
     import contextlib
     import sys
 
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
     from ledger.adapters.cli.runs import exit_of, show_unread
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.tool_modules import awaited, declared_in
     from ledger.application.effect_listing import lease_now
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    screen = call.screen
+    call.check()
     answers: list[Answer] = []
     unread: list[Unread] = []
     with contextlib.redirect_stdout(sys.stderr), asyncio.Runner() as runner:
         declared = declared_in(tools)
-        with open_for_reading(settings, secrets=declared.secrets) as opened:
+        with call.reading(secrets=declared.secrets) as opened:
             for tool in declared.tools:
                 opened.register(awaited(tool, runner))
             for answer in _answers(opened, run, unread):
                 answers.append(answer)
-                if not as_json:
+                if not call.as_json:
                     _show(screen, answer)
             now = lease_now(opened)
             known = {tool.name for tool in opened.tools}
     needs = sorted({a.one.effect.tool for a in answers if a.is_in_doubt and _can_be_found_out(a.one)} - known)
-    if as_json:
+    if call.as_json:
         screen.document(_document(answers, unread, needs, now))
     else:
         show_unread(screen, unread)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption, ToolsOption
+from ledger.adapters.cli.options import ToolsOption
 from ledger.adapters.cli.saying import RunArgument
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -33,36 +34,31 @@ Examples:
 """
 
 
+@verb(actor=True)
 def refresh(
-    context: typer.Context,
+    call: Call,
     run: RunArgument,
     tools: ToolsOption = None,
     everything: Annotated[bool, typer.Option("--all", help="Also what is fresh.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Refresh a run."""
     import asyncio
     import contextlib
     import sys
 
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.tool_modules import awaited, declared_in
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    screen = call.screen
+    call.check()
     with contextlib.redirect_stdout(sys.stderr), asyncio.Runner() as runner:
         declared = declared_in(tools)
-        with open_for_reading(settings, secrets=declared.secrets) as opened:
+        with call.reading(secrets=declared.secrets) as opened:
             for tool in declared.tools:
                 opened.register(awaited(tool, runner))
             handle = opened.run(run)
             found = handle.refresh(all=everything)
             position = handle.position
-    if as_json:
+    if call.as_json:
         screen.document(_document(run, position, found))
     else:
         _show(screen, run, found)

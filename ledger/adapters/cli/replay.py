@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -50,8 +50,9 @@ Examples:
 """
 
 
-def replay(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def replay(
+    call: Call,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The transcripts.", show_default=False)],
     outside: Annotated[
         str,
@@ -88,18 +89,13 @@ def replay(  # noqa: PLR0913, PLR0917 - each is an option of the command
         float,
         typer.Option("--wait", metavar="SECONDS", min=0, help="How long to wait at a call in doubt."),
     ] = 0,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Make the calls of recorded chats again."""
     import asyncio
     import contextlib
     import sys
 
-    from ledger.adapters.cli.opening import open_for_reading, open_for_writing, settings_of
-    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.opening import open_for_writing
     from ledger.adapters.cli.tool_modules import awaited
     from ledger.adapters.cli.words import counted
     from ledger.adapters.transcripts import Tools, Wanted, replay_transcripts
@@ -111,14 +107,14 @@ def replay(  # noqa: PLR0913, PLR0917 - each is an option of the command
     said = _repeats(repeat or (), undone_by or ())
     _of_one_chat(only or (), {"--as": as_run, "--repeat": repeat, "--undone-by": undone_by})
     wanted = Wanted(only=tuple(only or ()), run=as_run, repeats=said, wait_seconds=wait)
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    screen = call.screen
+    settings = call.settings
     telling = _Telling(screen)
     with contextlib.redirect_stdout(sys.stderr), asyncio.Runner() as runner:
         declared = _declared(outside)
         open_for_writing(settings).close()  # makes one where there is none
         try:
-            with open_for_reading(settings, secrets=declared.secrets) as opened:
+            with call.reading(secrets=declared.secrets) as opened:
                 report = replay_transcripts(
                     opened,
                     file,
@@ -131,7 +127,7 @@ def replay(  # noqa: PLR0913, PLR0917 - each is an option of the command
             words = f"interrupted after {counted(telling.calls, 'call')}; the same replay again goes on there"
             screen.fail("interrupted", words, {"calls": telling.calls})
             raise typer.Exit(Exit.INTERRUPTED) from None
-    if as_json:
+    if call.as_json:
         screen.document(_document(report))
     else:
         _sum_up(screen, report)

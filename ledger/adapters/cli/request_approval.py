@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, RunOption, TenantOption
+from ledger.adapters.cli.options import RunOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -42,8 +43,9 @@ KeyArgument = Annotated[
 ]
 
 
+@verb(actor=True)
 def request_approval(
-    context: typer.Context,
+    call: Call,
     key: KeyArgument,
     question: Annotated[
         str | None,
@@ -59,19 +61,12 @@ def request_approval(
         ),
     ] = None,
     run: RunOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Ask a person anew."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.saying import given_where, refusals_in_words, show
-    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.saying import show
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
-    with open_for_reading(settings) as opened, refusals_in_words():
+    screen = call.screen
+    with call.saying() as opened:
         handle, whole = _found(opened, key, run)
         ends = None if expires_at is None else _end(opened, expires_at)
         stated = handle.request_approval(whole, question=question, expires_at=ends)
@@ -79,8 +74,8 @@ def request_approval(
     asked = next((item for item in contract.approvals if item.key == whole), None)
     more: dict[str, Any] = {} if asked is None else {"id": asked.id}
     show(screen, handle.id, stated, contract.status, more)
-    if asked is not None and not as_json:
-        _show_answers(screen, asked.id, given_where(settings, context, ledger, tenant))
+    if asked is not None and not call.as_json:
+        _show_answers(screen, asked.id, call.where)
 
 
 def _found(opened: Ledger, key: str, run: str | None) -> tuple[Run, str]:

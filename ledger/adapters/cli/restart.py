@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.saying import (
     DeciderOption,
     ReasonOption,
     RunArgument,
-    given_where,
-    refusals_in_words,
 )
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +45,9 @@ AsOption = Annotated[
 ]
 
 
-def restart(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def restart(
+    call: Call,
     run: RunArgument,
     as_: AsOption,
     reason: ReasonOption,
@@ -63,21 +62,14 @@ def restart(  # noqa: PLR0913, PLR0917 - each is an option of the command
         list[str] | None,
         typer.Option("--rests-on", metavar="REF", help="What that goal rests on.", show_default=False),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Restart a run."""
     from ledger.adapters.cli.foretelling import foretold, show_foretold
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.events import RunRestarted
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    screen = call.screen
     said: dict[str, Any] = {"goal": goal, "rests_on": rests_on or ()}
-    with open_for_reading(settings) as opened, refusals_in_words():
+    with call.saying() as opened:
         opened.restart(run, as_=as_, reason=reason, by=by, **said)
         (second,) = opened.log(as_, after=1, upto=2)
         # As it was opened: a repeat may come when it has gone on for long.
@@ -85,11 +77,11 @@ def restart(  # noqa: PLR0913, PLR0917 - each is an option of the command
         assert isinstance(begun, RunRestarted)
         contract = opened.contract(as_)
         asked = foretold(opened, run, as_)
-    if as_json:
+    if call.as_json:
         screen.document(_document(contract, begun, asked))
     else:
         _show(screen, contract, begun)
-        show_foretold(screen, asked, given_where(settings, context, ledger, tenant))
+        show_foretold(screen, asked, call.where)
     raise typer.Exit(Exit.CANNOT_TELL if contract.effects else Exit.FINE)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.saying import RunArgument, given_where, refusals_in_words
+from ledger.adapters.cli.saying import RunArgument
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -48,8 +48,9 @@ def code_of(verdict: Verdict) -> Exit:
     return Exit.FINE if verdict.value == "continue" else Exit[verdict.name]
 
 
-def resume(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def resume(
+    call: Call,
     run: RunArgument,
     session: Annotated[
         str | None,
@@ -88,27 +89,21 @@ def resume(  # noqa: PLR0913, PLR0917 - each is an option of the command
             show_default=False,
         ),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Resume a run."""
     from ledger.adapters.cli import resume_view
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    screen = call.screen
+    settings = call.settings
     told = runtime_of(runtime)
-    with open_for_reading(settings) as opened, refusals_in_words():
+    with call.saying() as opened:
         asks = asks_as(opened, settings, session)
         options = {**_patience(idle_seconds, live_seconds), "take_over": take_over, "dry_run": dry_run}
         found = opened.resume(run, actor=asks, runtime=told, **options)
         now, leases = _now(opened), _leases(opened, found)
-    where = given_where(settings, context, ledger, tenant)
+    where = call.where
     answer: Answer = resume_view.Answer(run, found, asks, told, now, dry_run, where, leases)
-    if as_json:
+    if call.as_json:
         screen.document(resume_view.document(answer))
     else:
         resume_view.show(screen, answer)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
-from ledger.adapters.cli.saying import RunArgument, given_where, refusals_in_words, show
+from ledger.adapters.cli.saying import RunArgument, show
+from ledger.adapters.cli.verbs import Call, group_of, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -72,23 +72,18 @@ _SHORTEST = 12
 
 def add_to(app: typer.Typer) -> None:
     """Put the commands under `review`."""
-    group = typer.Typer(rich_markup_mode=None, no_args_is_help=False)
-    group.callback(invoke_without_command=True, help=ABOUT)(_begin)
+    group = group_of(ABOUT)
     group.command("sign", help=HELP_SIGN)(sign)
     group.command("list", help=HELP_LIST)(list_reviews)
     app.add_typer(group, name="review")
 
 
-def _begin(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 # --- sign ----------------------------------------------------------------------------------------
 
 
-def sign(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def sign(
+    call: Call,
     run: RunArgument,
     meaning: Annotated[Meaning, typer.Option("--meaning", help="What you think of it.", show_default=False)],
     note: Annotated[
@@ -108,29 +103,22 @@ def sign(  # noqa: PLR0913, PLR0917 - each is an option of the command
         str | None,
         typer.Option("--hash", metavar="HASH", help="Hash of the last event read.", show_default=False),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Sign a review of a run."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.commands import SignReview
 
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
+    where = call.where
     digits = None if hash_ is None else _digits(hash_)
-    where = given_where(settings, context, ledger, tenant)
-    screen = Screen(as_json=as_json)
-    with open_for_reading(settings) as opened, refusals_in_words():
+    screen = call.screen
+    with call.saying() as opened:
         command = SignReview(by=_reviewer(by, opened.actor.id), meaning=meaning, note=note)
         stated = _signed(opened, run, command, _Read(head, digits, where))
         contract = opened.contract(run, at=stated.position)
     review = contract.review
     assert review is not None
     bound = review.model_dump(mode="json", include={"by", "hash", "head", "meaning"})
-    show(screen, run, stated, contract.status if as_json else "", bound)
-    if not as_json:
+    show(screen, run, stated, contract.status if call.as_json else "", bound)
+    if not call.as_json:
         screen.line(f"{review.meaning} by {review.by} up to position {review.head}, hash {review.hash}")
 
 
@@ -242,28 +230,24 @@ def _not_what_was_read(run: str, head: int | None, where: Sequence[str]) -> Inte
 # --- list ----------------------------------------------------------------------------------------
 
 
+@verb()
 def list_reviews(
-    context: typer.Context,
+    call: Call,
     run: Annotated[
         str | None, typer.Argument(metavar="[RUN]", help="Only of this run.", show_default=False)
     ] = None,
     meaning: Annotated[
         Meaning | None, typer.Option("--meaning", help="Only of this meaning.", show_default=False)
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List reviews."""
     from ledger.adapters.cli.catching_up import bar
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from projections.asking import ask
 
-    screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant)) as opened, bar(screen) as progress:
+    screen = call.screen
+    with call.reading() as opened, bar(screen) as progress:
         answer = ask(opened, "reviews", run=run, meaning=meaning, progress=progress)
-    if as_json:
+    if call.as_json:
         screen.document({"reviews": _rows(answer), "as_of": str(answer.as_of)})
     else:
         _show_list(screen, _rows(answer), of_one=run is not None or meaning is not None)

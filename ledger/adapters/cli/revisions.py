@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.saying import DeciderOption, RunArgument, say
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.application.ledger import Ledger
@@ -44,8 +44,9 @@ SourceArgument = Annotated[
 ]
 
 
-def accept(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def accept(
+    call: Call,
     run: RunArgument,
     id: Annotated[
         str, typer.Argument(metavar="ID", help="Id of the constraint in the run.", show_default=False)
@@ -73,10 +74,6 @@ def accept(  # noqa: PLR0913, PLR0917 - each is an option of the command
             show_default=False,
         ),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Accept what a source says now."""
 
@@ -86,8 +83,7 @@ def accept(  # noqa: PLR0913, PLR0917 - each is an option of the command
         said["asserted_by"] = asserted_by or (by if old is None else old.asserted_by)
         return handle.accept(id, accepted_by=by, change=None if old is None else change, **said)
 
-    where = {"url": ledger, "tenant": tenant, "actor": actor}
-    say(context, run, words, where=where, as_json=as_json)
+    say(call, run, words)
 
 
 def _published(opened: Ledger, handle: Run, id: str, source: str | None) -> dict[str, Any]:
@@ -113,8 +109,9 @@ def _published(opened: Ledger, handle: Run, id: str, source: str | None) -> dict
     return {"old": old, "rule": item.rule, "source": pointer, "text": item.text}
 
 
+@verb(actor=True)
 def acknowledge(
-    context: typer.Context,
+    call: Call,
     run: RunArgument,
     source: SourceArgument,
     by: DeciderOption,
@@ -127,10 +124,6 @@ def acknowledge(
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help="Why it stands.", show_default=False)
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Acknowledge a revision."""
 
@@ -140,5 +133,4 @@ def acknowledge(
         kind, _, name = source.partition(":")
         return handle.acknowledge(Source(kind, name, revision=revision), by=by, reason=reason)
 
-    where = {"url": ledger, "tenant": tenant, "actor": actor}
-    say(context, run, words, where=where, as_json=as_json)
+    say(call, run, words)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, group_of, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.rules_view import Checked
@@ -63,45 +63,35 @@ Examples:
 
 def add_to(app: typer.Typer) -> None:
     """Put the command under `rules`."""
-    group = typer.Typer(rich_markup_mode=None, no_args_is_help=False)
-    group.callback(invoke_without_command=True, help=ABOUT)(_begin)
+    group = group_of(ABOUT)
     group.command("check", help=HELP)(check)
     app.add_typer(group, name="rules")
 
 
-def _begin(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
+@verb()
 def check(
-    context: typer.Context,
+    call: Call,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Markdown or YAML.", show_default=False)],
     run: Annotated[
         list[str] | None,
         typer.Option("--run", metavar="RUN", help="Try it on this run. Repeatable.", show_default=False),
     ] = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Check a file of rules."""
-    from ledger.adapters.cli.opening import settings_of
     from ledger.adapters.cli.rules_view import document, show
     from ledger.adapters.cli.runs import exit_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.sources import propose, read_document
     from ledger.run.sources import SourceState
 
     malformed: list[InvalidInput] = []
     found = read_document(file, malformed)
     proposal = propose(found, SourceState("rules:check"))
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant)
+    screen = call.screen
+    settings = call.settings
     with _opened(settings, screen, named=bool(run)) as opened:
         checked = _checked(proposal.rules, opened, run, screen)
     checked.malformed = malformed
-    if as_json:
+    if call.as_json:
         screen.document(document(file, found, checked))
     else:
         show(screen, file, found, checked)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import JsonOption, KeptOption, LedgerOption, TenantOption
+from ledger.adapters.cli.options import KeptOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,8 +48,9 @@ Examples:
 VerdictName = Literal["replan", "reconcile", "reapprove", "restart", "refuse"]
 
 
+@verb()
 def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+    call: Call,
     status: Annotated[
         str | None,
         typer.Option(
@@ -89,13 +91,8 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="Most runs to list.")] = 100,
     kept: KeptOption = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List runs."""
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import among_of, show_as_of
     from ledger.application.listing import list_runs
 
@@ -108,8 +105,8 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
     }
     of_the_held = held or verdict is not None or older_than is not None
     order = _order(status, after, of_the_held=of_the_held, quiet=quiet_for is not None)
-    screen = Screen(as_json=as_json)
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen, writes=kept) as opened:
+    screen = call.screen
+    with call.looking(writes=kept) as opened:
         now = _now(opened)
         if order is None:
             query |= {"status": status, "after": after}
@@ -125,7 +122,7 @@ def runs(  # noqa: PLR0913, PLR0917 - each is an option of the command
         else:
             listed, left_out = _oldest_first(opened, query, order, among)
     page, unread = listed
-    if as_json:
+    if call.as_json:
         screen.document(_document(listed, found, None if order is None else left_out))
     else:
         filtered = order is not None or any(value for key, value in query.items() if key != "limit")

@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.verbs import Call
     from ledger.adapters.settings import Settings
     from ledger.application.ledger import Ledger
     from ledger.application.runs import Run
@@ -29,34 +30,25 @@ DeciderOption = Annotated[
 
 
 def say(
-    context: typer.Context,
+    call: Call,
     run: str,
     words: Callable[[Ledger, Run], Stated],
-    *,
-    where: dict[str, str | None],
-    as_json: bool,
 ) -> None:
     """Say something to a run, and show what came of it.
 
-    `words` gets the ledger and a handle on the run as it stands; `where` holds the options `url`, `tenant`
-    and `actor`.
+    `words` gets the ledger and a handle on the run as it stands.
     """
     from ledger.adapters.cli.changes import now_void, show_changes
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, **where)
-    with open_for_reading(settings) as opened, refusals_in_words():
+    with call.saying() as opened:
         before = opened.contract(run)
         with ended_grants_in_words(before):
             stated = words(opened, opened.run(run))
         after = opened.contract(run)
     void = now_void(before, after)
-    show(screen, run, stated, after.status, {"approvals_void": void} if void else {})
-    if not as_json:
-        options = given_where(settings, context, where["url"], where["tenant"])
-        show_changes(screen, before, after, stated, options)
+    show(call.screen, run, stated, after.status, {"approvals_void": void} if void else {})
+    if not call.as_json:
+        show_changes(call.screen, before, after, stated, call.where)
 
 
 @contextmanager

@@ -8,13 +8,10 @@ import typer
 
 from ledger.adapters.cli.exits import Exit
 from ledger.adapters.cli.options import (
-    ActorOption,
-    JsonOption,
     KeyArgument,
-    LedgerOption,
     RunOption,
-    TenantOption,
 )
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,8 +48,9 @@ Examples:
 """
 
 
-def settle(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def settle(
+    call: Call,
     key: KeyArgument,
     evidence: Annotated[
         str, typer.Option("--evidence", metavar="TEXT", help="What shows it.", show_default=False)
@@ -71,15 +69,9 @@ def settle(  # noqa: PLR0913, PLR0917 - each is an option of the command
         typer.Option("--ref", metavar="TEXT", help="What the outside calls it.", show_default=False),
     ] = None,
     run: RunOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Settle an effect by hand."""
     from ledger.adapters.cli.effect import look_up
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.application.effect_listing import as_time_makes_it, lease_now
     from ledger.errors import NotForAgents
 
@@ -88,8 +80,8 @@ def settle(  # noqa: PLR0913, PLR0917 - each is an option of the command
     if did_not and not (result is None and ref is None):
         raise typer.BadParameter("--result and --ref go with --happened")
     said: dict[str, Any] = {"result": _value(result), "external_ref": ref, "evidence": evidence, "by": by}
-    screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant, actor=actor)) as opened:
+    screen = call.screen
+    with call.reading() as opened:
         before = look_up(opened, key, run)
         try:
             known = opened.settle(before.effect.key, happened=happened, **said)
@@ -98,7 +90,7 @@ def settle(  # noqa: PLR0913, PLR0917 - each is an option of the command
         after = as_time_makes_it(opened, known)
         now = lease_now(opened)
     came = what_came_of_it(before, after, happened=happened)
-    if as_json:
+    if call.as_json:
         from ledger.adapters.cli.effect_view import facts
 
         screen.document({"came_to": came, "effect": facts(after, now)})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ledger.adapters.cli import sources_affected, sources_publish, sources_withdraw
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, group_of, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -57,8 +57,7 @@ SourceArgument = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     """Put the commands under `sources`."""
-    group = typer.Typer(rich_markup_mode=None, no_args_is_help=False)
-    group.callback(invoke_without_command=True, help=ABOUT)(_begin)
+    group = group_of(ABOUT)
     group.command("publish", help=sources_publish.HELP)(sources_publish.publish)
     group.command("withdraw", help=sources_withdraw.HELP)(sources_withdraw.withdraw)
     group.command("list", help=HELP_LIST)(list_sources)
@@ -67,30 +66,21 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="sources")
 
 
-def _begin(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 # --- list ----------------------------------------------------------------------------------------
 
 
+@verb()
 def list_sources(
-    context: typer.Context,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
+    call: Call,
 ) -> None:
     """List sources."""
-    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.runs import exit_of, fault
-    from ledger.adapters.cli.screen import Screen
     from ledger.application import source_listing
 
-    screen = Screen(as_json=as_json)
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+    screen = call.screen
+    with call.looking() as opened:
         listing = source_listing.list_sources(opened)
-    if as_json:
+    if call.as_json:
         screen.document(
             {
                 "sources": [_facts(line) for line in listing.sources],
@@ -167,22 +157,18 @@ def _cells(line: Line) -> list[tuple[str, str]]:
 # --- show ----------------------------------------------------------------------------------------
 
 
+@verb()
 def show(
-    context: typer.Context,
+    call: Call,
     source: SourceArgument,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show what a source says."""
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.application.source_listing import find_source
 
-    screen = Screen(as_json=as_json)
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+    screen = call.screen
+    with call.looking() as opened:
         state = find_source(opened, source)
-    if as_json:
+    if call.as_json:
         screen.document(_document(state))
     else:
         _show_source(screen, state)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, KeptOption, LedgerOption, TenantOption
+from ledger.adapters.cli.options import KeptOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,31 +36,27 @@ Examples:
 """
 
 
+@verb()
 def affected(
-    context: typer.Context,
+    call: Call,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="Its id, KIND:NAME.", show_default=False)],
     id: Annotated[
         str | None,
         typer.Argument(metavar="ID", help="One constraint, as the source has it.", show_default=False),
     ] = None,
     kept: KeptOption = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List the runs that rely on a source."""
-    from ledger.adapters.cli.opening import open_to_look, settings_of
     from ledger.adapters.cli.runs import exit_of, fault
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.view_rows import among_of, show_as_of
     from ledger.application import source_listing
 
-    screen = Screen(as_json=as_json)
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen, writes=kept) as opened:
+    screen = call.screen
+    with call.looking(writes=kept) as opened:
         view = _kept(opened, source, id, screen) if kept else None
         among = None if view is None else among_of(view)
         found = source_listing.affected(opened, source, id, among=among)
-    if as_json:
+    if call.as_json:
         document = {
             "source": source,
             "affected": [_facts(one) for one in found.runs],

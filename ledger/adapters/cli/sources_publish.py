@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.placeholders import check_filled_in
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,8 +52,9 @@ Examples:
 """
 
 
-def publish(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def publish(
+    call: Call,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Markdown or YAML.", show_default=False)],
     source: Annotated[
         str, typer.Option("--source", metavar="KIND:NAME", help="Where to publish it.", show_default=False)
@@ -86,28 +87,22 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option of the command
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Publish a file."""
-    from ledger.adapters.cli.opening import settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.sources import propose, read_document
     from ledger.application.sayings import build
     from ledger.application.shared import source_id
     from ledger.commands import PublishRevision
     from ledger.run.sources import SourceState
 
-    check_filled_in(context)
+    check_filled_in(call.context)
     # Looked at first: what is malformed must not leave an empty ledger behind.
     document = read_document(file)
     source_id(source)
     name = document.revision if revision is None else revision
     build(PublishRevision, by=by, constraints=(), reason=reason, revision=name)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
-    screen = Screen(as_json=as_json)
+    settings = call.settings
+    screen = call.screen
     with _opened(settings, dry_run=dry_run) as opened:
         state = SourceState(source) if opened is None else opened.source(source).state
         proposal = propose(document, state, revision=revision)
@@ -119,7 +114,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option of the command
             said = {"withdraw": confirmed.omitted, "by": by, "reason": reason}
             stated = _publish(opened, source, proposal, said)
             came = "repeat" if stated.repeated else "published"
-    if as_json:
+    if call.as_json:
         screen.document(_facts(came, proposal, document, state, stated, confirmed))
     else:
         _show(screen, came, proposal, document, state, confirmed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.application.ledger import Ledger
@@ -26,31 +26,26 @@ Example:
 """
 
 
+@verb(actor=True)
 def withdraw(
-    context: typer.Context,
+    call: Call,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="Its id, KIND:NAME.", show_default=False)],
     id: Annotated[
         str, typer.Argument(metavar="ID", help="Of the constraint, as the source has it.", show_default=False)
     ],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)],
     by: Annotated[str, typer.Option("--by", metavar="KIND:NAME", help="Who decided it.", show_default=False)],
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Withdraw a constraint at its source."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.words import quoted
     from ledger.application.source_listing import find_source
 
-    screen = Screen(as_json=as_json)
-    with open_for_reading(settings_of(context, url=ledger, tenant=tenant, actor=actor)) as opened:
+    screen = call.screen
+    with call.reading() as opened:
         item = find_source(opened, source).item(id)
         stated = _withdraw(opened, source, id, reason, by)
     came = "repeat" if stated.repeated else "withdrawn"
-    if as_json:
+    if call.as_json:
         screen.document({"came_to": came, "source": source, "id": id, "position": stated.position})
         return
     if stated.repeated:

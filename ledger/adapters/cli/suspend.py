@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
 from ledger.adapters.cli.saying import (
     ByOption,
     ReasonOption,
     RunArgument,
-    given_where,
-    refusals_in_words,
     show,
 )
+from ledger.adapters.cli.verbs import Call, verb
 
 HELP = """Stop a run until it is resumed.
 
@@ -31,29 +27,23 @@ Examples:
 """
 
 
+@verb(actor=True)
 def suspend(
-    context: typer.Context,
+    call: Call,
     run: RunArgument,
     reason: ReasonOption,
     by: ByOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Suspend a run."""
     from ledger.adapters.cli.children import children_facts, open_children, show_children
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant, actor=actor)
-    with open_for_reading(settings) as opened, refusals_in_words():
+    screen = call.screen
+    with call.saying() as opened:
         stated = opened.run(run).suspend(reason=reason, by=by)
         status = opened.contract(run).status
         going_on = [
             child for child in open_children(opened, run) if child.status in ("open", "cannot be read")
         ]
     show(screen, run, stated, status, {"children": children_facts(going_on)})
-    if not as_json:
-        show_children(screen, going_on, "suspend", given_where(settings, context, ledger, tenant))
+    if not call.as_json:
+        show_children(screen, going_on, "suspend", call.where)

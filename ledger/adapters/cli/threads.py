@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import ActorOption, JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, group_of, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -103,8 +103,7 @@ DryOption = Annotated[bool, typer.Option("--dry-run", help="Say what would go, c
 
 def add_to(app: typer.Typer) -> None:
     """Put the commands under `threads`."""
-    group = typer.Typer(rich_markup_mode=None, no_args_is_help=False)
-    group.callback(invoke_without_command=True, help=ABOUT)(_begin)
+    group = group_of(ABOUT)
     group.command("list", help=HELP_LIST)(list_)
     group.command("show", help=HELP_SHOW)(show)
     group.command("prune", help=HELP_PRUNE)(prune)
@@ -113,56 +112,44 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="threads")
 
 
-def _begin(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
+@verb()
 def list_(
-    context: typer.Context,
+    call: Call,
     prefix: Annotated[
         str, typer.Option("--prefix", metavar="TEXT", help="Only names that begin so.", show_default=False)
     ] = "",
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Threads to list.")] = 100,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List threads."""
     from itertools import islice
 
-    from ledger.adapters.cli.opening import note_unknown_tenant, open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
+    from ledger.adapters.cli.opening import note_unknown_tenant
     from ledger.adapters.cli.threads_view import show_list
     from ledger.adapters.threads.listing import list_threads
 
-    screen = Screen(as_json=as_json)
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+    screen = call.screen
+    with call.looking() as opened:
         found = list(islice(list_threads(opened, prefix=prefix), limit + 1))
         if not found:
             note_unknown_tenant(opened, screen)
     show_list(screen, found[:limit], more=len(found) > limit, limit=limit)
 
 
+@verb()
 def show(
-    context: typer.Context,
+    call: Call,
     thread: ThreadArgument,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="States to show.")] = 20,
     check: Annotated[bool, typer.Option("--check", help="Read each state of the thread.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show the states of a thread."""
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.threads_view import Shown, show_thread
     from ledger.adapters.threads import Threads, ThreadStates
     from ledger.adapters.threads.listing import stored_in, unreadable
     from ledger.adapters.threads.raw import RAW
 
-    screen = Screen(as_json=as_json)
-    with open_to_look(settings_of(context, url=ledger, tenant=tenant), screen) as opened:
+    screen = call.screen
+    with call.looking() as opened:
         threads = Threads(opened)
         entries = list(threads.generations(thread))
         _there(thread, entries)
@@ -178,8 +165,9 @@ def show(
         raise typer.Exit(Exit.BAD_NEWS)
 
 
+@verb(actor=True)
 def prune(
-    context: typer.Context,
+    call: Call,
     thread: ThreadArgument,
     keep: Annotated[
         int, typer.Option("--keep", metavar="N", min=1, help="States of each line that stay.")
@@ -187,10 +175,6 @@ def prune(
     dry_run: DryOption = False,
     by: ByOption = None,
     reason: ReasonOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Let go of the older states of a thread."""
     from ledger.adapters.threads import dropping
@@ -198,11 +182,12 @@ def prune(
     def deed(threads: Threads, said: dict[str, Any]) -> Freed:
         return dropping.prune(threads, thread, keep=keep, **said)
 
-    _let_go(context, thread, deed, (by, reason), (ledger, tenant, actor), dry_run=dry_run, as_json=as_json)
+    _let_go(call, thread, deed, (by, reason), dry_run=dry_run)
 
 
-def drop(  # noqa: PLR0913, PLR0917 - each is an option of the command
-    context: typer.Context,
+@verb(actor=True)
+def drop(
+    call: Call,
     thread: ThreadArgument,
     state: Annotated[
         list[str] | None,
@@ -212,10 +197,6 @@ def drop(  # noqa: PLR0913, PLR0917 - each is an option of the command
     dry_run: DryOption = False,
     by: ByOption = None,
     reason: ReasonOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Let go of some states of a thread."""
     from ledger.adapters.cli.threads_dropping import choice
@@ -228,20 +209,17 @@ def drop(  # noqa: PLR0913, PLR0917 - each is an option of the command
         choose = choice(threads, thread, state or (), damaged=unreadable)
         return dropping.drop_chosen(threads, thread, choose, **said)
 
-    _let_go(context, thread, deed, (by, reason), (ledger, tenant, actor), dry_run=dry_run, as_json=as_json)
+    _let_go(call, thread, deed, (by, reason), dry_run=dry_run)
 
 
+@verb(actor=True)
 def delete(
-    context: typer.Context,
+    call: Call,
     thread: ThreadArgument,
     force: Annotated[bool, typer.Option("--force", help="Also with effects that are unsettled.")] = False,
     dry_run: DryOption = False,
     by: ByOption = None,
     reason: ReasonOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    actor: ActorOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Let go of all states of a thread."""
     from ledger.adapters.threads import dropping
@@ -253,34 +231,26 @@ def delete(
             stands.extend(dropping.unsettled(threads, thread))
         return dropping.delete(threads, thread, force=force, **said)
 
-    where = ledger, tenant, actor
-    _let_go(context, thread, deed, (by, reason), where, dry_run=dry_run, as_json=as_json, stands=stands)
+    _let_go(call, thread, deed, (by, reason), dry_run=dry_run, stands=stands)
 
 
 def _let_go(
-    context: typer.Context,
+    call: Call,
     thread: str,
     deed: Callable[[Threads, dict[str, Any]], Freed],
     decided: tuple[str | None, str | None],
-    where: tuple[str | None, str | None, str | None],
     *,
     dry_run: bool,
-    as_json: bool,
     stands: Sequence[Effect] = (),
 ) -> None:
     """Do it, or ask what would go; `stands` is filled with the effects that stand in the way."""
-    from ledger.adapters.cli.opening import open_for_reading, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.threads_view import show_freed, show_where
     from ledger.adapters.threads import Threads
 
     if not dry_run and None in decided:
         raise typer.BadParameter("say who decided it and why, --by and --reason, or only ask: --dry-run")
     by, reason = decided
-    url, tenant, actor = where
-    screen = Screen(as_json=as_json)
-    opening = open_for_reading(settings_of(context, url=url, tenant=tenant, actor=actor))
-    with opening as opened, _watched(screen) as progress:
+    with call.reading() as opened, _watched(call.screen) as progress:
         threads = Threads(opened)
         entries = list(threads.generations(thread))
         _there(thread, entries)
@@ -291,9 +261,9 @@ def _let_go(
             "progress": progress,
         }
         freed = deed(threads, said)
-    show_freed(screen, thread, freed, stands)
-    if freed.events and not as_json:
-        show_where(screen, [entry.run.id for entry in entries])
+    show_freed(call.screen, thread, freed, stands)
+    if freed.events and not call.as_json:
+        show_where(call.screen, [entry.run.id for entry in entries])
     if stands:
         raise typer.Exit(Exit.REFUSED)
 

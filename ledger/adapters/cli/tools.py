@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption, ToolsOption
+from ledger.adapters.cli.options import ToolsOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,32 +35,28 @@ Examples:
 """
 
 
+@verb()
 def tools(
-    context: typer.Context,
+    call: Call,
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="Only effects of this run.", show_default=False)
     ] = None,
     module: ToolsOption = None,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say what is known of tools."""
     import contextlib
     import sys
 
-    from ledger.adapters.cli.opening import settings_of
     from ledger.adapters.cli.runs import exit_of, fault, show_unread
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.tool_modules import declared_in
 
-    screen = Screen(as_json=as_json)
-    settings = settings_of(context, url=ledger, tenant=tenant)
+    screen = call.screen
+    settings = call.settings
     with contextlib.redirect_stdout(sys.stderr):
         declared = declared_in(module).tools
     unsettled, unread = _unsettled(settings, run, may_be_missing=bool(declared) and run is None)
     rows = _rows(declared, unsettled)
-    if as_json:
+    if call.as_json:
         screen.document({"tools": rows, "unread": [fault(one) for one in unread]})
     else:
         show_unread(screen, unread)

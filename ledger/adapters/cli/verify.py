@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ledger.adapters.cli.exits import Exit
-from ledger.adapters.cli.options import JsonOption, LedgerOption, TenantOption
+from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
@@ -45,19 +45,15 @@ _MOST = 50
 """Findings shown as text; JSON holds all that were kept."""
 
 
+@verb()
 def verify(
-    context: typer.Context,
+    call: Call,
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="One run, or source:ID.", show_default=False)
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every run and source of the tenant.")] = False,
-    ledger: LedgerOption = None,
-    tenant: TenantOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Check whether the record is what was written."""
-    from ledger.adapters.cli.opening import open_to_look, settings_of
-    from ledger.adapters.cli.screen import Screen
     from ledger.adapters.cli.verdict import code_of, summary
     from ledger.application.verifying import verify as verified
     from ledger.errors import NotFound, StoreUnavailable
@@ -66,9 +62,9 @@ def verify(
         raise typer.BadParameter("both a run and --all were given: name a run, or say --all")
     if run is None and not everything:
         raise typer.BadParameter("name a run, or say --all")
-    screen = Screen(as_json=as_json)
+    screen = call.screen
     try:
-        opening = open_to_look(settings_of(context, url=ledger, tenant=tenant), screen)
+        opening = call.looking()
         with opening as opened, _bar(screen) as progress:
             report = verified(opened, run, progress=progress)
     except (NotFound, StoreUnavailable) as error:
@@ -77,7 +73,7 @@ def verify(
             raise
         screen.fail(error.code, f"cannot tell: {error}; if it ever was, all of it is gone", error.data)
         raise typer.Exit(Exit.CANNOT_TELL) from None
-    if as_json:
+    if call.as_json:
         screen.document(summary(report))
     else:
         _show(screen, report, everything=everything)

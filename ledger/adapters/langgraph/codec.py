@@ -22,9 +22,9 @@ import ormsgpack
 from langchain_core.messages.base import TextAccessor
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-from ledger.adapters.langgraph.images import PLAIN, image
+from ledger.adapters.langgraph.images import PLAIN, image, is_written_as
 from ledger.adapters.langgraph.kinds import MARK
-from ledger.adapters.langgraph.natives import BINARY, LEAVES, holds_foreign
+from ledger.adapters.langgraph.natives import LEAVES, holds_foreign
 from ledger.adapters.langgraph.types import KnownTypes
 from ledger.adapters.packs import Split
 from ledger.canonical import invalid
@@ -137,9 +137,16 @@ class GraphCodec:
         except Exception as error:
             raise self._told(content, error) from error
 
-    def image(self, values: list[Any]) -> Any:
+    def image(self, values: list[Any], before: Any = None) -> Any:
         """Return what is equal only where each value would be written as the same bytes; None: who knows."""
-        return image(values, self.types.plain, self.types.messages, self._write)
+        return image(values, self.types.plain, self.types.messages, self._write, before)
+
+    def is_written_as(self, values: list[Any], pieces: list[bytes]) -> bool:
+        """Tell whether each value would be written as the piece it has; False: no, or who knows."""
+        types, known = self.types, self._written
+        return is_written_as(
+            values, pieces, types.plain, types.messages, self._write, lambda cls: known[cls][0]
+        )
 
     def split(self, value: Any) -> Split | None:
         """Take lists apart, and lists in the snapshot of a delta channel."""
@@ -167,14 +174,8 @@ class GraphCodec:
     # --- writing ----------------------------------------------------------------------------------
 
     def _write(self, values: list[Any]) -> bytes:
-        """Write values in order to compare them with what is stored, which was looked at when it was written.
-
-        What says itself what is written, and says what is stored, stands for that.
-        """
-        content = _pack(values, self._hook, _OPTIONS)
-        if any(mark in content for mark in BINARY) and holds_foreign(values):
-            raise TypeError
-        return content
+        """Write values without looking for what says itself what is written."""
+        return _pack(values, self._hook, _OPTIONS)
 
     def _hook_above(self, below: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Return what writes a value that MessagePack does not know; `below` writes those in it."""

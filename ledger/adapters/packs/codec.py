@@ -40,8 +40,22 @@ class Codec(Protocol):
 class Imaging(Codec, Protocol):
     """A codec that can tell of many values at once that they are what they were."""
 
-    def image(self, values: list[Any]) -> Any:
+    def image(self, values: list[Any], before: Any = None) -> Any:
         """Return what is equal only where each value would be written as the same bytes; None: who knows.
 
         It holds on to no value that may change. It takes less time than writing each by itself.
+
+        Args:
+            values: the values.
+            before: an image: it is returned itself where theirs is equal.
+        """
+
+    def is_written_as(self, values: list[Any], pieces: list[bytes]) -> bool:
+        """Tell whether each value would be written as the piece that it has; False: no, or who knows.
+
+        It takes less time than writing each by itself.
+
+        Args:
+            values: the values, 32 at most.
+            pieces: as many, each as `dumps` wrote it, or empty.
         """

@@ -107,8 +107,9 @@ class _Writer:
 
     def __init__(self, codec: Codec, memo: Memo) -> None:
         self.codec = codec
-        self.image: Callable[[list[Any]], Any] = getattr(codec, "image", _untold)
+        self.image: Callable[[list[Any], Any], Any] = getattr(codec, "image", _untold)
         """As in `Imaging`, where the codec is one."""
+        self.is_written_as: Callable[[list[Any], list[bytes]], Any] = getattr(codec, "is_written_as", _untold)
         self.memo = memo
         self.references = References()
         self.pieces: list[bytes] = []
@@ -170,8 +171,9 @@ class _Writer:
         for number in range(min(len(elements), len(known)) // FANOUT):
             these = slice(same, same + FANOUT)
             # First the image: it is kept only if the elements still were what is stored afterwards.
-            found, before = image(elements[these]), old.images.get(number)
-            if found is None or before is None or found != before.content:
+            before = old.images.get(number)
+            found = image(elements[these], None if before is None else before.content)
+            if found is None or before is None or found is not before.content:
                 if any(map(ne, map(dumps, elements[these], repeat(name)), known[these])):
                     break
                 before = None if found is None else Image(found, sum(map(len, known[these])))
@@ -179,6 +181,10 @@ class _Writer:
                 images[number] = before
                 known[these] = _IN_A_GROUP
             same += FANOUT
+        else:
+            rest = elements[same : len(known)]
+            if rest and self.is_written_as(rest, known[same : same + len(rest)]):
+                same += len(rest)
         for element, piece in zip(elements[same:], known[same:], strict=False):
             if dumps(element, name) != piece:
                 break
@@ -231,8 +237,8 @@ class _Writer:
         return levels
 
 
-def _untold(values: list[Any]) -> None:
-    """Stand for the image of values by a codec that makes none."""
+def _untold(values: list[Any], other: Any) -> None:
+    """Stand for what only a codec that makes images can tell."""
 
 
 def _at(ref: Ref, digest: bytes) -> Ref:

@@ -725,6 +725,9 @@ class DropStates(Command):
 
     all: Flag = False
     """All are given up, but those that are kept."""
+    also_in: RunId | None = None
+    """A later run whose program may be about to go on from them. It is told by an event of its own, in the
+    same append: what is being saved there is refused until who saves it has looked again."""
     by: Party
     kept: Annotated[tuple[SavedName, ...], Field(max_length=500)] = ()
     """Those that stay, of all."""

@@ -783,7 +783,11 @@ class StatePartSaved(Event):
 
 
 class StatesDropped(Event):
-    """Saved states were given up. Their contents go after this; what was recorded of them stays."""
+    """Saved states were given up. Their contents go after this; what was recorded of them stays.
+
+    One that names none, of not all, tells a run that states of an earlier run were given up which its program
+    may be about to go on from.
+    """
 
     name = "state.dropped"
     keyed_by = ("drop",)

@@ -19,6 +19,7 @@ from ledger.commands import (
     ClaimEffect,
     CloseRun,
     Command,
+    DropStates,
     ForkRun,
     InvalidateObservation,
     NarrowAuthority,
@@ -116,7 +117,8 @@ def _run_sources(contract: Contract | None, command: Command) -> Iterable[str]:
 
 def _run_beside(edge: Edge, contract: Contract | None, command: Command) -> Beside[Contract | None] | None:
     """Read the other runs that a command is about: one that is to be opened, where it exists already, those
-    above a child that closes, and those that have some of a grant that is to end.
+    above a child that closes, those that have some of a grant that is to end, and one that may go on from
+    states that are given up.
     """
     if contract is None:
         return None
@@ -127,6 +129,8 @@ def _run_beside(edge: Edge, contract: Contract | None, command: Command) -> Besi
         return Beside(others, load_contract(edge, contract.run, upto=command.at).state)
     if isinstance(command, CloseRun) and contract.parent is not None:
         return Beside(_above(edge, contract))
+    if isinstance(command, DropStates) and command.also_in is not None:
+        return Beside(_existing(edge, command.also_in))
     if isinstance(command, NarrowAuthority | RevokeAuthority):
         return read_beneath(edge, contract, command, load_contract)
     return None

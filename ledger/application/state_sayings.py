@@ -116,6 +116,7 @@ class StateSayings(ABC, Generic[R]):
         all: bool = False,
         kept: Iterable[SavedName] = (),
         upto: int | None = None,
+        also_in: str | None = None,
     ) -> R:
         """Say that saved states are given up: those that are named, or all but those that are kept.
 
@@ -128,6 +129,8 @@ class StateSayings(ABC, Generic[R]):
             all: all are, but those that are kept.
             kept: those that stay, of all.
             upto: position of the run at which was decided what stays; what is saved after it stays as well.
+            also_in: a later run whose program may be about to go on from them: whoever saves there has to
+                look again, as here. One that is not there is passed over.
 
         Raises:
             NotForAgents: an agent gives them up.
@@ -141,6 +144,7 @@ class StateSayings(ABC, Generic[R]):
             all=all,
             kept=tuple(kept),
             upto=upto,
+            also_in=also_in,
         )
 
 

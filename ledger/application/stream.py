@@ -30,6 +30,7 @@ from ledger.application.tip import Tip
 from ledger.commands import (
     CloseRun,
     Command,
+    DropStates,
     ForkRun,
     NarrowAuthority,
     OpenChild,
@@ -457,7 +458,7 @@ def another(error: Exception) -> Exception:
 Said = list[tuple[Statement, int]]
 """Statements that were drafted, and how many events each has."""
 
-LINEAGE = (CloseRun, ForkRun, NarrowAuthority, OpenChild, RestartRun, ResumeRun, RevokeAuthority)
+LINEAGE = (CloseRun, DropStates, ForkRun, NarrowAuthority, OpenChild, RestartRun, ResumeRun, RevokeAuthority)
 """Commands that are decided on more than one run, or by the gate."""
 
 PRIOR = 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledger.commands import DropStates, SaveState, SaveStatePart
-from ledger.events import StatePartSaved, StateSaved, StatesDropped
+from ledger.events import Event, StatePartSaved, StateSaved, StatesDropped
 from ledger.record import Record
 from ledger.run.contract import Contract
 from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, stands_at, stated
@@ -100,11 +100,17 @@ def drop(contract: Contract, command: DropStates, given: Given) -> Decision:
     """Of no drop there is nothing to say.
 
     One of all stands also where nothing was saved: who is about to save on what was given up elsewhere has to
-    look again.
+    look again. So does one that names none, in a later run.
     """
-    if not command.all and (contract.saved is None or not command.states):
+    events: tuple[Event, ...] = ()
+    if command.all or (contract.saved is not None and command.states):
+        events = (stated(StatesDropped, command),)
+    later, beside = command.also_in, {}
+    if later is not None and later != contract.run and later in given.others:
+        beside = {later: (StatesDropped(by=command.by, reason=command.reason),)}
+    if not (events or beside):
         return Admitted((), position=contract.position)
-    return admitted(stated(StatesDropped, command))
+    return Admitted(events, beside=beside)
 
 
 def _kept(content: Payload) -> Kept | None:

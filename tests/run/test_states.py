@@ -17,7 +17,7 @@ from ledger.run.given_up import Drops
 from ledger.run.state import replay
 from ledger.run.states import LINES
 from ledger.testing import History, given
-from ledger.values import Actor, Kept, Payload, SavedName
+from ledger.values import Actor, Ending, Kept, Payload, SavedName
 from tests.run import examples as x
 
 Run = History[Contract | None]
@@ -143,6 +143,28 @@ def test_nothing_is_given_up_before_it_was_saved() -> None:
 def test_where_nothing_was_saved_or_nothing_is_named_nothing_is_dropped() -> None:
     OPENED.when(drop("s-1")).then_stands_at(1)
     SAVED.when(drop()).then_stands_at(2)
+
+
+def test_a_later_run_that_may_go_on_from_what_is_dropped_is_told_in_the_same_append() -> None:
+    closed = SAVED.also(e.RunClosed(outcome=Ending.COMPLETED))
+    both = closed.among(given(x.opened(), run="run-2"))
+    told = {"run-2": (e.StatesDropped(by=KIM, reason="old"),)}
+    found = both.when(drop("s-1", also_in="run-2"))
+    assert found.decision == Admitted((dropped("s-1"),), beside=told)
+    assert found.after.other("run-2").contract.saved.dropped == 2  # type: ignore[union-attr]
+    # Where nothing is given up now it is told all the same: that may have been done before.
+    assert both.when(drop(also_in="run-2")).decision == Admitted((), beside=told)
+    # In one that is not there nobody saves, and a run does not tell itself.
+    for other in (both.when(drop("s-1", also_in="run-3")), both.when(drop("s-1", also_in="run-1"))):
+        other.then(dropped("s-1"))
+
+
+def test_a_run_that_is_told_has_given_up_nothing_and_refuses_who_does_not_know() -> None:
+    history = SAVED.also(dropped())
+    assert newest(history) == {None: "s-1"}
+    assert not Drops(history.records[2:3]).dropped(None, "s-1", 2)
+    history.when(save("s-2", "s-1")).then_refused("state_moved", position=3)
+    history.when(save("s-2", "s-1", dropped=3)).then(TWO)
 
 
 def test_a_drop_of_all_has_whoever_is_about_to_save_look_again() -> None:

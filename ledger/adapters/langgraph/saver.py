@@ -39,6 +39,7 @@ from ledger.adapters.langgraph.loops import own_configurable
 from ledger.adapters.langgraph.resting import Resting, saves_at_exit
 from ledger.adapters.langgraph.resuming import STRICT, GateChoice, Gatekeeper, opening_of
 from ledger.adapters.langgraph.running import ENTERED, Faces, entry_of
+from ledger.adapters.langgraph.schemas import Graph
 from ledger.adapters.langgraph.serde import Serde, refuse_serde
 from ledger.adapters.langgraph.types import KnownTypes, Types
 from ledger.adapters.threads import Located, Threads
@@ -85,8 +86,8 @@ class LedgerSaver(Bound, AwaitedSaver):
             serde: must be None: only data and registered types are stored.
             types: classes whose values may stand in the state, beside what is data anyway and the messages of
                 LangChain: pydantic models, dataclasses, named tuples and enums, with what their fields are
-                of; the schema of a graph stands for all classes in it. Or such classes by the name that is
-                stored of each.
+                of; a graph, or what is compiled to one, stands for all classes in its schemas. Or such
+                classes by the name that is stored of each.
 
         Raises:
             InvalidInput: a serializer is given, no ledger, a class that cannot be stored, or an agent's gate
@@ -163,7 +164,7 @@ class LedgerSaver(Bound, AwaitedSaver):
 
     def register(
         self,
-        cls: type,
+        cls: type | Graph,
         name: str | None = None,
         *,
         take: Callable[[Any], Any] | None = None,
@@ -175,7 +176,8 @@ class LedgerSaver(Bound, AwaitedSaver):
 
         Args:
             cls: a pydantic model, a dataclass, a named tuple or an enum, or a typed dictionary of such; with
-                `take` and `build` any class.
+                `take` and `build` any class. Or a graph, compiled or about to be: all classes in its schemas
+                and in those of the graphs that are its nodes; what has a name keeps it.
             name: what is stored of the class, so that it is found again after it was moved; None: its module
                 and name.
             take: turns a value into data.

@@ -39,11 +39,11 @@ from typing_extensions import is_typeddict
 
 from ledger.adapters.langgraph.images import PLAIN
 from ledger.adapters.langgraph.kinds import Kind, checked_name, is_derivable, kind_of, message_kind, name_of
-from ledger.adapters.langgraph.schemas import classes_in
+from ledger.adapters.langgraph.schemas import Graph, classes_in, is_graph
 from ledger.canonical import invalid
 
-Types = Iterable[type] | Mapping[str, type]
-"""Classes, or classes by the name under which their values are stored."""
+Types = Iterable[type | Graph] | Mapping[str, type]
+"""Classes and graphs, or classes by the name under which their values are stored."""
 
 
 class KnownTypes:
@@ -66,7 +66,7 @@ class KnownTypes:
 
     def register(
         self,
-        cls: type,
+        cls: type | Graph,
         name: str | None = None,
         *,
         take: Callable[[Any], Any] | None = None,
@@ -76,7 +76,7 @@ class KnownTypes:
 
         Args:
             cls: a pydantic model, a dataclass, a named tuple or an enum, or a typed dictionary of such; with
-                `take` and `build` any class.
+                `take` and `build` any class; or a graph, for all classes in its schemas.
             name: under which they are stored; None: the module and the name of the class.
             take: turns a value into data.
             build: turns what `take` gave into a value.
@@ -84,8 +84,11 @@ class KnownTypes:
         Raises:
             InvalidInput: it is not known how they become data, or the name is another class's.
         """
+        if is_graph(cls):
+            self._add_schemas(cls, (name, take, build))
+            return
         if not isinstance(cls, type):
-            raise invalid("types", f"a class is registered, not {cls!r:.50}")
+            raise invalid("types", f"a class or a graph is registered, not {cls!r:.50}")
         if (take is None) != (build is None):
             raise invalid("types", "`take` and `build` are given together")
         if take is not None and build is not None:
@@ -95,6 +98,12 @@ class KnownTypes:
         if name is not None or not is_typeddict(cls):
             self._add(kind_of(cls, name))
         for one in found:
+            self._add(kind_of(one))
+
+    def _add_schemas(self, graph: Any, of_a_class: tuple[Any, ...]) -> None:
+        if any(one is not None for one in of_a_class):
+            raise invalid("types", "`name`, `take` and `build` are of one class, and a graph has many")
+        for one in [one for one in classes_in(graph) if self.of(one) is None]:
             self._add(kind_of(one))
 
     def _add(self, kind: Kind) -> None:

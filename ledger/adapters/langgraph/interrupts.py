@@ -23,8 +23,9 @@ from langgraph.types import Interrupt
 
 from ledger.adapters.langgraph.running import Entered, configurable, entered_with
 from ledger.canonical import invalid
-from ledger.errors import ApprovalRequired
-from ledger.run.contract import Contract, by_id
+from ledger.errors import ApprovalRequired, InvalidInput
+from ledger.run.approvals import asked_about, key_of
+from ledger.run.contract import Approval, Contract, by_id
 from ledger.values import write_time
 
 SCRATCHPAD = "__pregel_scratchpad"
@@ -127,10 +128,16 @@ def question(
     }
 
 
-def is_open(contract: Contract, id: str) -> bool:
-    """Tell whether an approval waits for its first answer."""
-    approval = by_id(contract.approvals, id)
-    return approval is not None and approval.answered is None
+def waiting_for(contract: Contract, answer: Answer) -> Approval | None:
+    """Return what waits for an answer; None: nothing does.
+
+    A yes is to what was asked, and to nothing else. A no is to the act: where that was asked about anew
+    meanwhile, it is one to the later question too.
+    """
+    approval, key = by_id(contract.approvals, answer.approval), key_of(answer.approval)
+    if approval is None and key is not None and not answer.approved:
+        approval = asked_about(contract, key)
+    return None if approval is None or approval.answered is not None else approval
 
 
 def place(config: RunnableConfig) -> RunnableConfig | None:
@@ -185,6 +192,20 @@ def heard(config: RunnableConfig, kept: CheckpointTuple | None) -> Answer | None
     if asked.id in by_id:
         return answer_to(asked, by_id[asked.id])
     return answer_to(asked, plain[asked.id]) if asked.id in plain else None
+
+
+def denied(config: RunnableConfig, kept: CheckpointTuple | None) -> Answer | None:
+    """Return the no that this invocation answers to what the task asked last; None: it says none.
+
+    Args:
+        config: of the task.
+        kept: the checkpoint that it works on, with what was written beside it.
+    """
+    try:
+        answer = heard(config, kept)
+    except InvalidInput:  # which is told where an answer is needed
+        return None
+    return None if answer is None or answer.approved else answer
 
 
 def left(entered: Entered, kept: CheckpointTuple) -> CheckpointTuple:

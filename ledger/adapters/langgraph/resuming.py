@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ledger import Actor, Ledger, Resumption, Run, Runtime
+from ledger.adapters.langgraph.asking_anew import ask_anew, asks_anew
 from ledger.adapters.langgraph.configs import configurable, is_loop, is_root_loop
 from ledger.adapters.langgraph.resting import saves_at_exit
 from ledger.adapters.langgraph.running import ENTERED, Entered, entered_with
 from ledger.adapters.threads import Entry, Threads, run_name
 from ledger.adapters.threads.naming import plain_goal
+from ledger.application.ledger import edge_of
 from ledger.application.resuming import Patience
 from ledger.canonical import invalid
 from ledger.errors import RunIsClosed, RunIsHeld, RunNotFound
@@ -230,6 +232,11 @@ class Gatekeeper:
         if gate.asks_outside and entry.run.contract.effects:
             for _ in self._ledger.reconcile(entry.run.id, actor=self._threads.actor):
                 pass  # each answer is recorded as it comes
+        contract = entry.run.contract
+        if contract.approvals:
+            asked = self._ask(entry, dry_run=True)
+            if asks_anew(asked):
+                ask_anew(self._present(entry, contract).run, asked, edge_of(self._ledger).now())
         decision = self._ask(entry)
         if decision.run is None:
             raise held(entry, decision)
@@ -287,9 +294,6 @@ def held(entry: Entry, decision: Resumption[Run]) -> ThreadIsHeld:
     reasons = [one.model_dump(mode="json", exclude_none=True) for one in decision.reasons]
     told = "; ".join(f"{one.kind}: {one.what} (cleared by {one.cleared_by})" for one in decision.reasons)
     way = ": it begins anew with saver.restart(thread_id, reason=…, by=…)" if verdict == "restart" else ""
-    if any(one.kind == "approval_void" for one in decision.reasons):
-        told += ". A no through the graph is not heard: whoever decides denies what is void, with "
-        told += "ledger.deny(ID, by=…), and the act is asked about anew where the model asks for it"
     return ThreadIsHeld(
         f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}. For the commands that "
         f"clear each: intent-ledger resume {shlex.quote(entry.run.id)}",

@@ -279,7 +279,7 @@ class LedgerToolCalls:
         options, listened, waiting = call.options(), False, False
         check_goes_on(call.config, call.act)
         if interrupts.is_told(call.config):
-            yield from self._taken(call.config)
+            options = yield from self._taken(call, options)
         while True:
             try:
                 if not call.looks and call.asked.earlier:
@@ -332,13 +332,28 @@ class LedgerToolCalls:
                 if one.rule == "approval_denied":
                     raise refusal_error(Refusal(one.rule, one.message, one.position, one.evidence))
 
-    def _taken(self, config: RunnableConfig) -> Generator[Step, Any, None]:
-        """Take an answer to an approval away before any code of the task may take it for its own."""
-        place = interrupts.place(config)
-        if place is not None:
-            kept: CheckpointTuple | None = yield Load(place)
-            with interrupts.turn(config):
-                interrupts.take(config, kept)
+    def _taken(self, call: Call, options: dict[str, Any]) -> Generator[Step, Any, dict[str, Any]]:
+        """Take an answer to an approval away before any code of the task may take it for its own.
+
+        A no is recorded at once: whatever has changed since it was asked, the act is not done. Returned is
+        how the act is named: where the no is to what another message asked for, as it was named there.
+        """
+        place = interrupts.place(call.config)
+        if place is None:
+            return options
+        kept: CheckpointTuple | None = yield Load(place)
+        with interrupts.turn(call.config):
+            interrupts.take(call.config, kept)
+            answer = interrupts.denied(call.config, kept)
+        key = None if answer is None else (yield from self._record(answer))
+        if key is None or call.looks:
+            return options
+        known: Known = yield Find(key)
+        first = {"step": known.history.step, "occurrence": known.history.occurrence}
+        if first["step"] == call.asked.step:
+            return options
+        permission: Permission = yield May(first)
+        return first if permission.key == key else options
 
     def _heard(self, config: RunnableConfig) -> Generator[Step, Any, bool]:
         """Record what a person answered through the graph; tell whether there was anything."""
@@ -350,11 +365,18 @@ class LedgerToolCalls:
             answer = interrupts.heard(config, kept)
         if answer is None:
             return False
-        contract: Contract = yield See()
-        if interrupts.is_open(contract, answer.approval):
-            with suppress(ApprovalNotFound):  # another call of the task has heard it too, and was done since
-                yield Answered(answer)
+        yield from self._record(answer)
         return True
+
+    def _record(self, answer: interrupts.Answer) -> Generator[Step, Any, str | None]:
+        """Record an answer, and return the key of the act that it is about; None: nothing waits for it."""
+        contract: Contract = yield See()
+        approval = interrupts.waiting_for(contract, answer)
+        if approval is None:
+            return None
+        with suppress(ApprovalNotFound):  # another call of the task has heard it too, and was done since
+            yield Answered(answer._replace(approval=approval.id))
+        return approval.key
 
     def _refused(self, call: Call, error: LedgerError, first: Known | None = None) -> ToolMessage:
         said = told(error, first, call.codec) if self._tells and isinstance(error, TOLD) else None

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
-from ledger import Actor
-from ledger.adapters.langgraph import ThreadIsHeld
-from tests.adapters.langgraph.acting.agents import KIM, Bank, agent_of, answers, ask, call, names, on, saving
+from ledger import Actor, Rule, Source, open_ledger
+from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls, ThreadIsHeld
+from tests.adapters.langgraph.acting.agents import (
+    AGENT,
+    KIM,
+    Bank,
+    agent_of,
+    answers,
+    ask,
+    beside,
+    call,
+    names,
+    on,
+    saving,
+)
 
 ASKS = {"pay": {"recovery": "at_most_once", "needs_approval": True}}
 NO = {"approve": False, "by": KIM, "reason": "not this one"}
+YES = {"approve": True, "by": KIM}
 LINES = [[call("pay", f"c{at}", order=17, amount="1")] for at in range(3)]
 
 
@@ -67,19 +83,192 @@ def test_a_denial_stands_until_what_was_asked_under_is_changed() -> None:
     assert not bank.paid
 
 
-def test_a_thread_that_a_void_approval_holds_says_how_it_goes_on() -> None:
+# --- what binds no more -------------------------------------------------------------------------------
+
+
+def revise(saver: LedgerSaver) -> None:
+    saver.ledger.run("t#1", actor=Actor(KIM)).revise_goal("Pay nobody", reason="changed my mind", by=KIM)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("by_id", [False, True])
+def test_a_no_to_what_is_void_is_heard_where_it_is_said(elsewhere: bool, by_id: bool) -> None:
     bank = Bank()
     with saving() as saver:
-        agent = agent_of(saver, [LINES[0], LINES[1], "done"], [bank.pay], ASKS)
+        agent = agent_of(saver, [*LINES, "done"], [bank.pay], ASKS)
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
-        kim = saver.ledger.run("t#1", actor=Actor("human:kim"))
-        kim.revise_goal("Pay nobody", reason="changed my mind", by=KIM)
-        said: Any
-        for said in (ask("what else is new?"), Command(resume={asked.id: NO})):
-            with pytest.raises(ThreadIsHeld, match=r"ledger\.deny\(ID, by=…\)") as held:
-                agent.invoke(said, on("t"))
-            assert [one["kind"] for one in held.value.reasons] == ["approval_void"]
-        saver.ledger.deny(asked.value["approval"], by=KIM, actor=Actor("human:kim"))
-        (again,) = agent.invoke(ask("what else is new?"), on("t"))["__interrupt__"]
+        revise(saver)
+        if elsewhere:
+            agent = agent_of(beside(saver), [*LINES, "done"], [bank.pay], ASKS)
+        told = agent.invoke(Command(resume={asked.id: NO} if by_id else NO), on("t"))
+        assert ["approval_denied" in str(one.content) for one in answers(told)] == [True] * 3
+        assert "not this one" in answers(told)[0].text
+        assert "__interrupt__" not in told
+        (approval,) = saver.ledger.contract("t#1").approvals
+        assert approval.answered is not None
+        assert (approval.answered.answer, approval.answered.by) == ("denied", KIM)
+        assert approval.id != asked.value["approval"], "what was asked anew"
+    assert not bank.paid
+
+
+@pytest.mark.anyio
+async def test_a_no_to_what_is_void_is_heard_in_an_event_loop_too() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+        await agent.ainvoke(ask(), on("t"))
+        revise(saver)
+        told = await agent.ainvoke(Command(resume=NO), on("t"))
+        assert ["approval_denied" in str(one.content) for one in answers(told)] == [True]
+        saver.faces.close()
+    assert not bank.paid
+
+
+def test_a_yes_to_what_is_void_is_no_yes_to_what_is_asked_anew() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        revise(saver)
+        (again,) = agent.invoke(Command(resume={asked.id: YES}), on("t"))["__interrupt__"]
         assert again.value["approval"] != asked.value["approval"]
+        assert again.value["goal"] == "Pay nobody"
+        assert not bank.paid
+        agent.invoke(Command(resume={again.id: YES}), on("t"))
+    assert bank.paid == [(17, "1")]
+
+
+def test_a_yes_that_was_given_before_something_changed_is_asked_for_anew() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        saver.ledger.approve(asked.value["approval"], by=KIM, actor=Actor(KIM))
+        revise(saver)
+        (again,) = agent.invoke(None, on("t"))["__interrupt__"]
+        assert again.value["approval"] != asked.value["approval"]
+    assert not bank.paid
+
+
+def test_who_speaks_of_something_else_while_what_waits_is_void_is_answered_and_it_is_asked_anew() -> None:
+    bank = Bank()
+    lines: list[Any] = [LINES[0], "nothing new", LINES[1], "done"]
+    with saving() as saver:
+        agent = agent_of(saver, lines, [bank.pay], ASKS)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        revise(saver)
+        told = agent.invoke(ask("what else is new?"), on("t"))
+        assert told["messages"][-1].text == "nothing new"
+        (waits,) = saver.ledger.contract("t#1").approvals
+        assert (waits.answered, waits.id != asked.value["approval"]) == (None, True)
+        (again,) = agent.invoke(ask("pay it"), on("t"))["__interrupt__"]
+        assert again.value["approval"] == waits.id
+        assert "run.resume_refused" not in names(saver.ledger)
+    assert not bank.paid
+
+
+def test_what_ran_out_is_asked_anew_for_as_long_as_before() -> None:
+    clock = [datetime(2026, 1, 30, tzinfo=UTC)]
+    bank = Bank()
+    declared = {"pay": {"recovery": "at_most_once", "needs_approval": True, "approval_seconds": 60}}
+    with open_ledger(":memory:", clock=lambda: clock[0]) as ledger:
+        agent = agent_of(LedgerSaver(ledger, actor=AGENT), [LINES[0], "done"], [bank.pay], declared)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        clock[0] += timedelta(seconds=61)
+        (again,) = agent.invoke(Command(resume={asked.id: YES}), on("t"))["__interrupt__"]
+        assert datetime.fromisoformat(again.value["expires_at"]) == clock[0] + timedelta(seconds=60)
+        agent.invoke(Command(resume={again.id: YES}), on("t"))
+    assert bank.paid == [(17, "1")]
+
+
+def test_a_no_is_heard_although_a_rule_forbids_the_act_by_now() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        saver.ledger.run("t#1", actor=Actor(KIM)).accept(
+            "none", "Pay nothing", source=Source("human", "kim"), asserted_by=KIM, rule=Rule(deny=("pay",))
+        )
+        (told,) = answers(agent.invoke(Command(resume={asked.id: NO}), on("t")))
+        assert (told.status, "constraint_violated" in told.text) == ("error", True)
+        (approval,) = saver.ledger.contract("t#1").approvals
+        assert approval.answered is not None
+        assert approval.answered.answer == "denied"
+    assert not bank.paid
+
+
+def test_a_no_is_heard_although_the_rule_that_asked_is_withdrawn_by_now() -> None:
+    bank = Bank()
+    with saving() as saver:
+        run = saver.threads.open("t").run
+        rule, source = Rule(tools=("pay",), needs_approval=True), Source("human", "kim")
+        run.accept("ask-kim", "Ask before you pay", source=source, asserted_by=KIM, rule=rule)
+        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], {"pay": "at_most_once"})
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        saver.ledger.run("t#1", actor=Actor(KIM)).withdraw("ask-kim", reason="no need to", by=KIM)
+        (told,) = answers(agent.invoke(Command(resume={asked.id: NO}), on("t")))
+        assert (told.status, "approval_denied" in told.text) == ("error", True)
+    assert not bank.paid
+
+
+def test_a_no_to_what_an_earlier_message_asked_for_and_is_void_is_heard_too() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [*LINES, "done"], [bank.pay], ASKS)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        (again,) = agent.invoke(ask("is it paid?"), on("t"))["__interrupt__"]
+        assert again.id == asked.id
+        revise(saver)
+        told = agent.invoke(Command(resume={again.id: NO}), on("t"))
+        assert ["approval_denied" in one.text for one in answers(told)][:1] == [True]
+    assert not bank.paid
+
+
+def test_a_no_to_one_of_several_calls_of_a_node_that_are_void_is_to_that_one() -> None:
+    bank = Bank()
+    calls = [call("pay", f"c{at}", order=at, amount="1") for at in (17, 18)]
+    with saving() as saver:
+        acts = LedgerToolCalls(saver, ASKS)
+        builder: Any = StateGraph(MessagesState)
+        builder.add_node("model", lambda _: {"messages": [AIMessage("", tool_calls=calls)]})
+        builder.add_node("tools", acts.node([bank.pay]))
+        builder.add_edge(START, "model").add_edge("model", "tools")
+        graph = builder.compile(checkpointer=saver)
+        (first,) = graph.invoke(ask(), on("t"))["__interrupt__"]
+        revise(saver)
+        (other,) = graph.invoke(Command(resume={first.id: NO}), on("t"))["__interrupt__"]
+        assert other.value["args"]["order"] != first.value["args"]["order"]
+        told = graph.invoke(Command(resume={other.id: YES}), on("t"))
+        assert sorted(one.status for one in answers(told)) == ["error", "success"]
+    assert bank.paid == [(other.value["args"]["order"], "1")]
+
+
+def test_what_else_holds_a_thread_holds_it_and_nobody_is_asked_anew() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        kim = saver.ledger.run("t#1", actor=Actor(KIM))
+        kim.grant("till-friday", principal=AGENT.id, scopes=["pay"], granted_by=KIM)
+        kim.revoke("till-friday", reason="looking into it", by=KIM)
+        revise(saver)
+        with pytest.raises(ThreadIsHeld) as held:
+            agent.invoke(Command(resume={asked.id: NO}), on("t"))
+        assert {"approval_void", "authority_revoked"} <= {one["kind"] for one in held.value.reasons}
+        assert names(saver.ledger).count("approval.requested") == 1
+        kim.grant("monday", principal=AGENT.id, scopes=["pay"], granted_by=KIM)
+        (told,) = answers(agent.invoke(Command(resume={asked.id: NO}), on("t")))
+        assert "approval_denied" in told.text
+    assert not bank.paid
+
+
+def test_where_the_gate_is_off_a_no_to_what_is_void_is_heard_too() -> None:
+    bank = Bank()
+    with saving(gate="off") as saver:
+        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        revise(saver)
+        (told,) = answers(agent.invoke(Command(resume={asked.id: NO}), on("t")))
+        assert told.status == "error"
+        assert [one.answered is not None for one in saver.ledger.contract("t#1").approvals] == [True]
     assert not bank.paid

@@ -90,7 +90,7 @@ def is_written_as(
         if data is None:
             return False
         if not kinds.issubset(plain):
-            # What begins with another mark keeps it, and MessagePack never writes the byte that all begin with.
+            # What begins with another mark keeps it: MessagePack never writes the byte that it begins with.
             pieces = list(map(bytes.removeprefix, pieces, map(marks, types)))
         content = write(data)
         if content != b"".join((_begun(len(values)), *pieces)):

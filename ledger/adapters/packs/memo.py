@@ -38,11 +38,11 @@ class ListMemo:
     """By level and number: groups of level 1 stand for 32 elements each."""
     images: dict[int, Image] = field(default_factory=dict)
     """Of groups of level 1, by number."""
+    size: int = field(init=False)
+    """Bytes of the elements."""
 
-    @property
-    def size(self) -> int:
-        """Bytes of the elements."""
-        return sum(map(len, self.elements)) + sum(image.size for image in self.images.values())
+    def __post_init__(self) -> None:
+        self.size = sum(map(len, self.elements)) + sum([image.size for image in self.images.values()])
 
 
 @dataclass(slots=True)

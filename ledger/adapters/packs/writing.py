@@ -112,6 +112,7 @@ class _Writer:
         self.is_written_as: Callable[[list[Any], list[bytes]], Any] = getattr(codec, "is_written_as", _untold)
         self.memo = memo
         self.references = References()
+        self.number = self.references.number
         self.pieces: list[bytes] = []
         self.new: list[tuple[bytes, Ref]] = []
         self._here: dict[bytes, Ref] = {}
@@ -142,9 +143,6 @@ class _Writer:
         if len(piece) > SMALL:
             self.new.append((piece, ref))
         return ref
-
-    def number(self, ref: Ref) -> int:
-        return self.references.number(ref)
 
     def written(self, elements: list[Any], name: str, old: ListMemo | None) -> Written:
         """Write the elements of a list, except for those that the stored one begins with, too.

@@ -23,6 +23,9 @@ _OF_A_SERVER = re.compile(
 )
 """Beginnings of what would otherwise become a file of that name."""
 
+_OF_MEMORY = re.compile(r"sqlite3?:/*|(file:|sqlite3?:)?[:/]*memory:?/*(\?.*)?", re.IGNORECASE)
+"""What others write for memory: it would become a file of that name. `memory` alone may well be one."""
+
 
 def open_store(
     url: str | Path,
@@ -74,6 +77,8 @@ def file_of(url: str | Path) -> Path | None:
     address = str(url)
     if address == MEMORY:
         return None
+    if isinstance(url, str) and ":" in address and _OF_MEMORY.fullmatch(address):
+        raise invalid("url", f"memory is written {MEMORY} here (or ./ before the name of a file)")
     if isinstance(url, str) and _OF_A_SERVER.match(address):
         raise invalid(
             "url",

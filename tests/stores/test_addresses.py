@@ -37,8 +37,23 @@ def test_what_looks_like_a_server_does_not_become_a_file(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    ["memory:", "memory://", ":Memory:", "file::memory:?cache=shared", "sqlite:///:memory:", "sqlite://"],
+)
+def test_what_others_write_for_memory_does_not_become_a_file(
+    wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=" :memory: "):
+        open_store(wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_may_have_any_name_that_is_given_as_a_path() -> None:
     assert file_of("./host=a") == Path("host=a")
+    assert file_of("./memory:") == Path("memory:")
+    assert file_of("memory") == Path("memory")
     assert file_of(Path("postgresql:app")) == Path("postgresql:app")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -116,6 +116,10 @@ class StateReader:
         """Read what was kept of the work after a state."""
         return saved_parts(self._edge, state, self._drops)
 
+    def parts_of_each(self, states: Sequence[SavedState]) -> list[list[SavedPart]]:
+        """Read what was kept of the work after each of some states."""
+        return parts_of_each(self._edge, states, self._drops)
+
     def contents(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Read contents, verified; those that are gone are left out."""
         found = contents_of(self._edge, digests)
@@ -165,6 +169,13 @@ class RunStates:
     def parts(self, state: SavedState) -> list[SavedPart]:
         """Read what was kept of the work after a state, in the order in which it was kept."""
         return self._reader.parts(state)
+
+    def parts_of_each(self, states: Sequence[SavedState]) -> list[list[SavedPart]]:
+        """Read what was kept of the work after each of some states, as `parts` does for one.
+
+        It asks the store once for a page of states, but for those that much was kept after.
+        """
+        return self._reader.parts_of_each(states)
 
     def contents(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Read contents by their digests; those that are gone are left out.
@@ -301,6 +312,21 @@ def saved_parts(edge: Edge, state: SavedState, drops: Drops) -> list[SavedPart]:
     if len(rows) == PARTS:
         raise invalid("state", f"{state.id!r} has {PARTS} parts or more, which is more than is read of one")
     return _kept(rows, state.line, state.id, drops)
+
+
+def parts_of_each(edge: Edge, states: Sequence[SavedState], drops: Drops) -> list[list[SavedPart]]:
+    """Read what was kept of the work after each of some states, in the order in which it was kept."""
+    keys = [part_digest(one.run, one.line, one.id) for one in states]
+    found: dict[bytes | None, list[StoredRow]] = {key: [] for key in keys}
+    for at in range(0, len(keys), PAGE):
+        for row in edge.store.find_all(edge.tenant, keys=keys[at : at + PAGE], each=PARTS_AT_ONCE):
+            found[row.key].append(row)
+    return [
+        saved_parts(edge, one, drops)
+        if len(found[key]) == PARTS_AT_ONCE
+        else _kept(found[key], one.line, one.id, drops)
+        for one, key in zip(states, keys, strict=True)
+    ]
 
 
 def _kept(rows: Iterable[StoredRow], line: str | None, id: str, drops: Drops) -> list[SavedPart]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -27,6 +27,9 @@ from ledger.adapters.threads.naming import line_name
 from ledger.application.states import SavedPart
 from ledger.canonical import invalid
 from ledger.errors import IntegrityError, RunIsClosed, StateMoved, Superseded
+
+Parts = Sequence[tuple[SavedPart, bytes | None]]
+"""What tasks wrote; None: such a content is gone."""
 
 TRIES = 4
 COUNTERS = "counters_since_delta_snapshot"
@@ -210,7 +213,7 @@ class Checkpoints:
         self,
         found: Located,
         unpacked: Unpacked,
-        parts: list[tuple[SavedPart, bytes | None]],
+        parts: Parts,
         *,
         latest: bool = False,
     ) -> CheckpointTuple:
@@ -218,12 +221,13 @@ class Checkpoints:
         check_version(head)
         place = head.place
         assert place.id is not None
+        later = (self.states.parts_in(entry, found) for entry in self.states.later(found))
         return CheckpointTuple(
             config=place.config(place.id, seen=found.seen if latest else None),
             checkpoint={**head.checkpoint, "channel_values": unpacked.values},  # type: ignore[typeddict-item]
             metadata=head.metadata,  # type: ignore[arg-type]
             parent_config=None if not head.parent else place.config(head.parent),
-            pending_writes=pending(self.codec, self._writes(found, _whole(found, parts))),
+            pending_writes=pending(self.codec, self._writes(found, [parts, *later])),
         )
 
     def written(
@@ -235,13 +239,16 @@ class Checkpoints:
             found: the checkpoints, few at a time.
             channels: those whose values are read.
         """
-        for _, group in groupby(found, key=lambda one: one.entry.run.id):
-            for one, unpacked, parts in self.states.read_each(list(group), channels):
-                yield unpacked.values, self._writes(one, _whole(one, parts))
+        for _, some in groupby(found, key=lambda one: one.entry.run.id):
+            group = list(some)
+            later = [self.states.parts_in_each(entry, group) for entry in self.states.later(group[0])]
+            # Who found what they looked for asks for no more of them, whether those can be read or not.
+            for at, (one, unpacked, parts) in enumerate(self.states.read_each(group, channels)):
+                yield unpacked.values, self._writes(one, [parts, *(more[at] for more in later)])
 
-    def _writes(self, found: Located, parts: list[bytes]) -> list[Write]:
-        later = (_whole(found, self.states.parts_in(one, found)) for one in self.states.later(found))
-        return read_parts(self.codec, [*parts, *(part for some in later for part in some)])
+    def _writes(self, found: Located, kept: Iterable[Parts]) -> list[Write]:
+        """Return what was written after a checkpoint, as it is kept in its run and in those after that."""
+        return read_parts(self.codec, [one for parts in kept for one in _whole(found, parts)])
 
 
 def delta_channels(head: Head) -> set[str]:
@@ -260,7 +267,7 @@ def gone(at: Place, then: str) -> StateMoved:
     )
 
 
-def _whole(found: Located, parts: list[tuple[SavedPart, bytes | None]]) -> list[bytes]:
+def _whole(found: Located, parts: Parts) -> list[bytes]:
     whole: list[bytes] = []
     for part, content in parts:
         if content is None:

@@ -20,7 +20,9 @@ from ledger.errors import IntegrityError, StateMoved, UndecodableRecord
 RUNS = 200
 """Runs a page."""
 BATCH = 32
-"""Ancestors that are read at once."""
+"""Ancestors that are read at once, to begin with: most often a value is near. Then ever more are."""
+MOST = 64
+"""Ancestors that are read at once at most."""
 
 
 class Asked(NamedTuple):
@@ -74,8 +76,9 @@ def deltas(checkpoints: Checkpoints, at: Place, channels: Sequence[str]) -> dict
     if found is None and checkpoints.was_here(at):
         raise gone(at, "of what its channels are made nobody can tell")
     ancestors = iter(()) if found is None else _ancestors(checkpoints, found)
-    last = found
-    while (wanted := written.keys() - seeds.keys()) and (batch := list(islice(ancestors, BATCH))):
+    last, size = found, BATCH
+    while (wanted := written.keys() - seeds.keys()) and (batch := list(islice(ancestors, size))):
+        size = min(2 * size, MOST)
         for values, writes in checkpoints.written(batch, wanted):
             for write in reversed(writes):
                 if write.channel in wanted:

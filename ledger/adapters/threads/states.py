@@ -267,7 +267,7 @@ class ThreadStates:
         if not found:
             return
         entry = found[0].entry
-        parts = [self.parts(one) if one.parts is None else one.parts for one in found]
+        parts = entry.run.states.parts_of_each([one.state for one in found])
         digests = {one.state.digest for one in found}
         fetch = self._fetching(found[0], digests, [part.digest for some in parts for part in some])
         for one, some in zip(found, parts, strict=True):
@@ -346,11 +346,18 @@ class ThreadStates:
 
     def parts_in(self, entry: Entry, found: Located) -> list[tuple[SavedPart, bytes | None]]:
         """Read what was kept in a later run of the work after a state; None: such a content is gone."""
-        state, states = found.state._replace(run=entry.run.id), entry.run.states
-        states.find(state.id, state.line)  # so that what was given up is known
-        parts = states.parts(state)
-        contents = states.contents([part.digest for part in parts]) if parts else {}
-        return [(part, contents.get(part.digest)) for part in parts]
+        return self.parts_in_each(entry, [found])[0]
+
+    def parts_in_each(
+        self, entry: Entry, found: Sequence[Located]
+    ) -> list[list[tuple[SavedPart, bytes | None]]]:
+        """Read what was kept in a later run of the work after each of some states of one run, at once."""
+        states, first = entry.run.states, found[0].state
+        states.find(first.id, first.line)  # so that what was given up is known
+        parts = states.parts_of_each([one.state._replace(run=entry.run.id) for one in found])
+        digests = {part.digest for some in parts for part in some}
+        contents = states.contents(digests) if digests else {}
+        return [[(part, contents.get(part.digest)) for part in some] for some in parts]
 
     def _looked(self, thread: str, id: str | None, line: str | None) -> Iterator[tuple[Entry, LookedUp]]:
         """Look a state up in one run of a thread after another, the newest first."""

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ledger.adapters.mcp.connections import protocol_of
 from ledger.adapters.mcp.desk import Desk
+from ledger.adapters.mcp.lines import MOST_BYTES
 from ledger.adapters.mcp.server import build_server
 from ledger.canonical import invalid
 
@@ -96,7 +97,10 @@ def app_of(desk: Desk, place: Place) -> ASGIApp:
         allowed_origins=[f"{scheme}://{host}:*" for scheme in ("http", "https") for host in hosts],
     )
     app = build_server(desk).streamable_http_app(
-        streamable_http_path=PATH, host=place.host, transport_security=security
+        streamable_http_path=PATH,
+        host=place.host,
+        max_request_body_size=MOST_BYTES,
+        transport_security=security,
     )
     return app if place.token is None else _Door(app, place.token)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Awaitable
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from ledger.adapters.mcp import faults, reading, resources
 from ledger.adapters.mcp.desk import Desk
-from ledger.adapters.mcp.lines import Read, relay
+from ledger.adapters.mcp.lines import Read, relay, standard_input
 from ledger.adapters.mcp.reading import in_thread
 from ledger.adapters.mcp.resources import JSON, OF_A_RUN, QUESTIONS, RUNS, TEMPLATES
 from ledger.adapters.mcp.saying import Answer
@@ -69,10 +70,14 @@ def build_server(desk: Desk) -> Server[Any]:
 async def serve_stdio(desk: Desk) -> None:
     """Serve one client over standard input and output, until it closes them."""
     server = build_server(desk)
-    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
-        messages, readable = anyio.create_memory_object_stream[Read](0)
-        group.start_soon(relay, incoming, messages, outgoing)
-        await server.run(readable, outgoing, server.create_initialization_options())
+    # The SDK reads lines of any length, so that it is given none to read, and only writes.
+    nothing = anyio.wrap_file(io.StringIO())
+    with standard_input() as lines:
+        async with stdio_server(stdin=nothing) as (unused, outgoing), anyio.create_task_group() as group:
+            await unused.aclose()
+            messages, readable = anyio.create_memory_object_stream[Read](0)
+            group.start_soon(relay, lines, messages, outgoing)
+            await server.run(readable, outgoing, server.create_initialization_options())
 
 
 def as_listed(tool: Tool) -> t.Tool:

@@ -80,9 +80,10 @@ async def test_the_same_name_of_another_actor_is_another(tmp_path: Path) -> None
     open_ledger(path).open_run("r", "Go", actor=AGENT)
     for actor, position in ((AGENT, 2), (Actor("agent:other"), 4)):
         async with served(open_ledger(path), actor) as one:
-            said = await one.call("cursor_move", run="r", node="a", call_id="c-1")
-            assert said["position"] == position
-            await one.call("cursor_move", run="r", node=actor.id)
+            for name, call_id in (("first", {"call_id": "c-1"}), ("second", {})):
+                words = {"id": f"{name}-{position}", "text": "So it is"}
+                said = await one.call("assumption_make", run="r", **words, **call_id)
+                assert said["position"] == position + (name == "second")
 
 
 async def test_two_servers_that_are_asked_at_once_record_it_once(tmp_path: Path) -> None:

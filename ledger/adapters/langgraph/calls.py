@@ -26,12 +26,6 @@ class Perform(NamedTuple):
     options: dict[str, Any]
 
 
-class Before(NamedTuple):
-    """Ask for: what came of it in earlier runs of the thread; None: nothing stands against it."""
-
-    options: dict[str, Any]
-
-
 class Load(NamedTuple):
     """Ask for: the checkpoint that the task works on."""
 
@@ -60,7 +54,7 @@ class May(NamedTuple):
     options: dict[str, Any]
 
 
-Step = Before | May | Perform | Load | See | Answered | Find
+Step = May | Perform | Load | See | Answered | Find
 Steps = Generator[Step, Any, Outcome]
 
 

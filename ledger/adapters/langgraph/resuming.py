@@ -16,6 +16,7 @@ from typing import Any, Literal
 from ledger import Actor, Ledger, Resumption, Run, Runtime
 from ledger.adapters.langgraph.asking_anew import ask_anew, asks_anew
 from ledger.adapters.langgraph.configs import configurable, is_loop, is_root_loop
+from ledger.adapters.langgraph.earlier import earlier_of
 from ledger.adapters.langgraph.resting import saves_at_exit
 from ledger.adapters.langgraph.running import ENTERED, Entered, entered_with
 from ledger.adapters.threads import Entry, Threads, run_name
@@ -210,7 +211,7 @@ class Gatekeeper:
             return self._begun(self._present(entry, contract))
         # Who says nothing before it stops says now that it is at work.
         if not (silent and contract.alive.rests) and self._goes_on_here(entry, contract):
-            return Entered(entry)
+            return self._entered(entry)
         return self._resumed(entry)
 
     def _goes_on_here(self, entry: Entry, contract: Contract) -> bool:
@@ -285,7 +286,10 @@ class Gatekeeper:
             self._mine.move_to_end(entry.thread)
             while len(self._mine) > KEPT:
                 self._mine.popitem(last=False)
-        return Entered(entry, message)
+        return self._entered(entry, message)
+
+    def _entered(self, entry: Entry, message: str | None = None) -> Entered:
+        return Entered(entry, earlier_of(self._ledger, self._threads, entry), message)
 
 
 def held(entry: Entry, decision: Resumption[Run]) -> ThreadIsHeld:

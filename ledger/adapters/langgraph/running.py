@@ -15,6 +15,9 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.config import get_config
 
 from ledger import AsyncLedger, AsyncRun, Ledger, Run
+from ledger.adapters.langgraph.acting import aacting_run, acting_run
+from ledger.adapters.langgraph.configs import place_of
+from ledger.adapters.langgraph.earlier import Earlier, earlier_of
 from ledger.adapters.langgraph.results import Codec
 from ledger.adapters.threads import Entry, Threads
 from ledger.aio.ledger import leave
@@ -32,6 +35,8 @@ class Entered:
     """What the loop of a graph goes on with: the thread's run, in the incarnation that it entered."""
 
     entry: Entry
+    earlier: Earlier | None = None
+    """The runs of the thread before it; None: it is the first."""
     message: str | None = None
     """What the gate told of the time before, where it let the run go on."""
     awaited: dict[Any, AsyncRun] = field(default_factory=dict)
@@ -44,6 +49,11 @@ class Entered:
     """What stopped this invocation, by the act that it is about: what stands around a call may keep it."""
     told: dict[str, Any] = field(default_factory=dict)
     """What this invocation answers plainly, by the interrupt that asked for an approval."""
+    acting: Run = field(init=False)
+    """The run as nodes act through it: what earlier runs of the thread did is not done again."""
+
+    def __post_init__(self) -> None:
+        self.acting = acting_run(self.entry.run, self.earlier)
 
     @property
     def thread(self) -> str:
@@ -94,9 +104,6 @@ class Saver(Protocol):
     def codec(self) -> Codec:
         """What writes and reads the values of its graphs."""
 
-    def thread_run(self, config: RunnableConfig) -> Run:
-        """Return the present run of a thread, and open it where there is none."""
-
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Load a checkpoint."""
 
@@ -108,7 +115,8 @@ def ledger_run(config: RunnableConfig | None = None) -> Run:
     """Return the run of the thread that a graph is working on, in the incarnation that the graph entered.
 
     It is for code inside of a graph: nodes, tools and subgraphs of any depth. What is said through it is
-    `Superseded` once another process, or a person, has let the thread go on elsewhere.
+    `Superseded` once another process, or a person, has let the thread go on elsewhere. What was done in a run
+    of the thread that was closed before, and whose checkpoints the graph goes on from, is not done again.
 
     Args:
         config: as the node or tool was given it; None: that of the code that is running.
@@ -118,7 +126,7 @@ def ledger_run(config: RunnableConfig | None = None) -> Run:
     """
     config = given(config)
     entered = entered_with(config)
-    return saver_of(config).thread_run(config) if entered is None else entered.run
+    return (_looked_up(saver_of(config), config) if entered is None else entered).acting
 
 
 async def aledger_run(config: RunnableConfig | None = None) -> AsyncRun:
@@ -131,8 +139,8 @@ async def aledger_run(config: RunnableConfig | None = None) -> AsyncRun:
     config = given(config)
     saver, entered = saver_of(config), entered_with(config)
     if entered is None:
-        run = await anyio.to_thread.run_sync(partial(saver.thread_run, config))
-        return await saver.faces.here().run(run.id, actor=run.actor)
+        found = await anyio.to_thread.run_sync(partial(_looked_up, saver, config))
+        return aacting_run(await saver.faces.here().run(found.run.id, actor=found.run.actor), found.earlier)
     loop = asyncio.get_running_loop()
     known = entered.awaited.get(loop)
     if known is None:
@@ -146,8 +154,14 @@ async def aledger_run(config: RunnableConfig | None = None) -> AsyncRun:
                 position=None,
                 evidence={"run": run.id, "incarnation": known.incarnation},
             )
-        entered.awaited[loop] = known
+        known = entered.awaited[loop] = aacting_run(known, entered.earlier)
     return known
+
+
+def _looked_up(saver: Saver, config: RunnableConfig) -> Entered:
+    """Return the present run of a thread, which is opened where there is none."""
+    entry = saver.threads.writing(place_of(config).thread)
+    return Entered(entry, earlier_of(saver.ledger, saver.threads, entry))
 
 
 def entered_with(config: RunnableConfig) -> Entered | None:
@@ -186,7 +200,7 @@ def saver_of(config: RunnableConfig) -> Saver:
     saver = configurable(config).get(CHECKPOINTER)
     if saver is None:
         raise _outside("no graph that keeps its state is running here")
-    if not hasattr(saver, "thread_run"):
+    if not hasattr(saver, "threads"):
         raise _outside(f"the graph keeps its state with a {type(saver).__name__}, which knows no run")
     return cast(Saver, saver)
 

@@ -26,7 +26,6 @@ from ledger import Actor, AsyncRun, Ledger, Run
 from ledger.adapters.langgraph import interrupts
 from ledger.adapters.langgraph.calls import (
     Answered,
-    Before,
     Call,
     Find,
     Load,
@@ -43,18 +42,15 @@ from ledger.adapters.langgraph.calls import (
     with_arguments,
 )
 from ledger.adapters.langgraph.declared import Calling, Declarations, GraphTools, arguments, calling
-from ledger.adapters.langgraph.earlier import Done, Known, done_before, known_of
+from ledger.adapters.langgraph.earlier import Known, known_of
 from ledger.adapters.langgraph.refusals import STOPS, TOLD, told
 from ledger.adapters.langgraph.results import Outcome, message, recorded, returned
 from ledger.adapters.langgraph.running import (
     Saver,
     aledger_run,
     check_goes_on,
-    configurable,
     entered_with,
-    entry_of,
     ledger_run,
-    saver_of,
 )
 from ledger.adapters.langgraph.steps import requested
 from ledger.application.refusals import refusal_error
@@ -211,8 +207,6 @@ class LedgerToolCalls:
         saver = self._saver
         if isinstance(step, Perform):
             return run.perform(call.tool, call.args, **step.options)
-        if isinstance(step, Before):
-            return self._before(call, step)
         if isinstance(step, Load):
             return saver.get_tuple(step.place)
         if isinstance(step, See):
@@ -230,8 +224,6 @@ class LedgerToolCalls:
         face = self._saver.faces.here()
         if isinstance(step, Perform):
             return await run.perform(call.tool, call.args, **step.options)
-        if isinstance(step, Before):
-            return await to_thread.run_sync(partial(self._before, call, step))
         if isinstance(step, Load):
             return await self._saver.aget_tuple(step.place)
         if isinstance(step, See):
@@ -244,12 +236,6 @@ class LedgerToolCalls:
         return await said(
             step.answer.approval, by=step.answer.by, reason=step.answer.reason, actor=self._answers_as
         )
-
-    def _before(self, call: Call, step: Before) -> Done | None:
-        saver, entry = saver_of(call.config), entry_of(call.config)
-        if entry is None:
-            entry = saver.threads.writing(str(configurable(call.config)["thread_id"]))
-        return done_before(saver.ledger, saver.threads, entry, call.tool, call.args, step.options)
 
     # --- the protocol -----------------------------------------------------------------------------
 
@@ -284,8 +270,7 @@ class LedgerToolCalls:
             try:
                 if not call.looks and call.asked.earlier:
                     yield from self._denied(call, options)
-                done = None if call.looks else (yield Before(options))
-                kept = (yield Perform(options)) if done is None else done.result
+                kept = yield Perform(options)
                 self._note(call, None)
                 return returned(kept, call.request.tool_call, call.codec)
             except ApprovalRequired as waits:

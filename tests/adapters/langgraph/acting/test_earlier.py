@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, MessagesState, StateGraph
 
-from ledger import Actor
-from ledger.adapters.langgraph import LedgerSaver
-from ledger.errors import OutcomeUnknown
-from tests.adapters.langgraph.acting.agents import KIM, Bank, agent_of, answers, ask, call, names, on, saving
+from ledger import Actor, Run, open_ledger, tool
+from ledger.adapters.langgraph import LedgerSaver, aledger_run, ledger_run
+from ledger.errors import AlreadyDone, KeyConflict, OutcomeUnknown, PossibleRepeat
+from tests.adapters.langgraph.acting.agents import (
+    AGENT,
+    KIM,
+    Bank,
+    agent_of,
+    answers,
+    ask,
+    call,
+    names,
+    on,
+    saving,
+)
 
 PAY = call("pay", order=17, amount="10.00")
 HUMAN = Actor("human:kim")
@@ -110,3 +125,176 @@ async def test_in_an_event_loop_what_an_earlier_run_did_is_found_too() -> None:
         assert (told.content, told.status) == ('{"id": "ch_1"}', "success")
         saver.faces.close()
     assert bank.paid == [(17, "10.00")]
+
+
+# --- acts of nodes -------------------------------------------------------------------------------------
+
+
+def acting(saver: LedgerSaver, node: Callable[[Run], Any]) -> Any:
+    """Make a graph of one node that acts through the run of its thread, and return how it is gone on with."""
+
+    def act(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        seen.append(node(ledger_run(config)))
+        return {}
+
+    def go_on() -> Any:
+        graph.invoke(ask(), on("t"))
+        return seen.pop()
+
+    seen: list[Any] = []
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("node", act)
+    builder.add_edge(START, "node")
+    graph = builder.compile(checkpointer=saver)
+    return go_on
+
+
+def test_what_a_node_did_in_an_earlier_run_is_not_done_again() -> None:
+    bank = Bank()
+    order = {"order": 17, "amount": "1"}
+
+    def node(run: Run) -> Any:
+        paid: Any = run.perform("pay", order, bank.pay, step="pay")
+        assert run.may("pay", order, bank.pay, step="pay").done
+        with pytest.raises(AlreadyDone) as done, run.effect("pay", order, step="pay"):
+            bank.paid.append((17, "again"))
+        assert done.value.result == paid
+        if run.id != "t#1":
+            again = run.may("pay", order, bank.pay, step="other")
+            assert (again.allowed, again.objections[0].rule) == (False, "possible_repeat")
+            with pytest.raises(PossibleRepeat):
+                run.perform("pay", order, bank.pay, step="other")
+            with pytest.raises(PossibleRepeat), run.effect("pay", order, step="other"):
+                bank.paid.append((17, "again"))
+        return paid
+
+    with saving() as saver:
+        go_on = acting(saver, node)
+        paid = [go_on()]
+        for generation in (1, 2):
+            saver.ledger.run(f"t#{generation}", actor=HUMAN).close("completed")
+            paid.append(go_on())
+        assert paid == [{"id": "ch_1"}] * 3
+        assert saver.ledger.contract("t#3").tally.effects == 0
+    assert bank.paid == [(17, "1")]
+
+
+def test_another_act_is_done_and_so_is_one_that_is_meant_to_be_a_second() -> None:
+    bank = Bank()
+
+    def node(run: Run) -> Any:
+        for step, options in (("pay", {}), (run.id, {"repeat": True, "reason": "a second"})):
+            run.perform("pay", {"order": 17, "amount": "1"}, bank.pay, step=step, **options)  # type: ignore[arg-type]
+        with run.effect("post", {"to": run.id}, step="post") as block:
+            block.succeed("posted")
+        looked: Any = run.perform("look", {}, lambda: run.id, recovery="read_only", fresh_for=None)
+        return looked
+
+    with saving() as saver:
+        go_on = acting(saver, node)
+        assert go_on() == "t#1"
+        close(saver)
+        assert go_on() == "t#2", "what is seen is looked at again"
+        assert saver.ledger.contract("t#2").tally.effects == 2
+    assert bank.paid == [(17, "1")] * 3
+
+
+def test_an_act_that_its_program_named_keeps_its_name_in_the_next_run() -> None:
+    bank = Bank()
+    amounts = ["1", "1", "2"]
+
+    def node(run: Run) -> Any:
+        return run.perform("pay", {"order": 17, "amount": amounts.pop(0)}, bank.pay, key="order-17")
+
+    with saving() as saver:
+        go_on = acting(saver, node)
+        first = go_on()
+        close(saver)
+        assert go_on() == first
+        with pytest.raises(KeyConflict):
+            go_on()
+    assert bank.paid == [(17, "1")]
+
+
+def test_what_nobody_knows_of_a_nodes_act_stops_it_in_the_next_run_too() -> None:
+    bank = Bank()
+    bank.failing = ConnectionResetError("gone")
+
+    def node(run: Run) -> Any:
+        return run.perform("pay", {"order": 17, "amount": "1"}, bank.pay, step="pay")
+
+    with saving() as saver:
+        go_on = acting(saver, node)
+        with pytest.raises(OutcomeUnknown):
+            go_on()
+        close(saver, "abandoned")
+        with pytest.raises(OutcomeUnknown):
+            go_on()
+        saver.ledger.settle(bank.keys[0], happened=True, evidence="seen", by=KIM, result="paid")
+        assert go_on() == "paid"
+    assert len(bank.paid) == 1
+
+
+def test_what_was_done_before_a_restart_of_a_later_run_is_found_too() -> None:
+    bank = Bank()
+
+    def node(run: Run) -> Any:
+        for order in (17, int(run.id[-1])):
+            run.perform("pay", {"order": order, "amount": "1"}, bank.pay, step=f"pay-{order}")
+
+    with saving() as saver:
+        go_on = acting(saver, node)
+        go_on()
+        close(saver)
+        go_on()
+        saver.restart("t", reason="anew", by=KIM, actor=HUMAN)
+        go_on()
+    assert [order for order, _ in bank.paid] == [17, 1, 2, 3]
+
+
+def test_what_comes_back_is_of_the_type_that_the_tool_returns() -> None:
+    @tool(recovery="at_most_once")
+    def pay(order: int) -> Decimal:
+        return Decimal("10.00")
+
+    with open_ledger(":memory:", tools=[pay]) as ledger:
+        saver = LedgerSaver(ledger, actor=AGENT)
+        go_on = acting(saver, lambda run: run.perform(pay, {"order": 17}, step="pay"))
+        first = go_on()
+        close(saver)
+        assert (go_on(), type(first)) == (Decimal("10.00"), Decimal)
+        assert ledger.contract("t#2").tally.effects == 0
+
+
+@pytest.mark.anyio
+async def test_in_an_event_loop_a_nodes_act_is_found_too() -> None:
+    bank = Bank()
+    order = {"order": 17, "amount": "1"}
+
+    async def node(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        run = await aledger_run(config)
+        assert await aledger_run(config) is run
+        await run.perform("pay", order, bank.pay_later, step="pay")
+        assert (await run.may("pay", order, bank.pay_later, step="pay")).done
+        with pytest.raises(AlreadyDone) as done:
+            async with run.effect("pay", order, step="pay"):
+                bank.paid.append((17, "again"))
+        assert done.value.result == {"id": "ch_1"}
+        if run.id != "t#1":
+            with pytest.raises(PossibleRepeat):
+                await run.perform("pay", order, bank.pay_later, step="other")
+        async with run.effect("post", {"to": run.id}, step="post") as block:
+            block.succeed("posted")
+        return {}
+
+    with saving() as saver:
+        builder: Any = StateGraph(MessagesState)
+        builder.add_node("node", node)
+        builder.add_edge(START, "node")
+        graph = builder.compile(checkpointer=saver)
+        await graph.ainvoke(ask(), on("t"))
+        close(saver)
+        await graph.ainvoke(ask(), on("t"))
+        assert saver.ledger.contract("t#2").tally.effects == 1
+        saver.faces.close()
+    assert bank.paid == [(17, "1")]

@@ -99,11 +99,12 @@ def save_part(contract: Contract, command: SaveStatePart, given: Given) -> Decis
 def drop(contract: Contract, command: DropStates, given: Given) -> Decision:
     """Of no drop there is nothing to say.
 
-    One of all stands also where nothing was saved: who is about to save on what was given up elsewhere has to
-    look again. So does one that names none, in a later run.
+    It stands also where nothing was saved: parts may have been kept here after a state of another run, and who
+    is about to save on what was given up elsewhere has to look again. So it does where it names none, in a
+    later run.
     """
     events: tuple[Event, ...] = ()
-    if command.all or (contract.saved is not None and command.states):
+    if command.all or command.states:
         events = (stated(StatesDropped, command),)
     later, beside = command.also_in, {}
     if later is not None and later != contract.run and later in given.others:

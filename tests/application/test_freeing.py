@@ -12,8 +12,9 @@ from ledger import Actor, Ledger, Run
 from ledger.application.edge import Edge
 from ledger.application.expiring import expire
 from ledger.application.exporting import export
-from ledger.application.freeing import Fetch, Freed, give_up
+from ledger.application.freeing import Asked, Freed, give_up
 from ledger.application.importing_runs import import_runs
+from ledger.application.resting_on import Fetch, Resting
 from ledger.application.states import SavedState
 from ledger.application.verifying import verify
 from ledger.errors import InvalidInput, RunNotFound, UndecodableRecord
@@ -28,14 +29,6 @@ KIM: dict[str, Any] = {"by": "human:kim", "reason": "old"}
 class Chained:
     """A state is the digest of the one that it rests on, and a word."""
 
-    def needed(self, state: SavedState, content: bytes, fetch: Fetch) -> Collection[bytes]:
-        before, _ = content.split(b" ")
-        found = {state.digest}
-        if before:
-            digest = bytes.fromhex(before.decode())
-            found |= {digest, *self.needed(state._replace(digest=digest), fetch([digest])[digest], fetch)}
-        return found
-
     def read(self, state: SavedState, content: bytes, fetch: Fetch) -> list[bytes]:
         before, word = content.split(b" ")
         if not before:
@@ -47,11 +40,7 @@ class Chained:
         return [*self.read(state, found[digest], fetch), word]
 
 
-class Forgetful(Chained):
-    """It leaves out what a state rests on."""
-
-    def needed(self, state: SavedState, content: bytes, fetch: Fetch) -> Collection[bytes]:
-        return {state.digest}
+CHAINED = Chained()
 
 
 @pytest.fixture
@@ -93,9 +82,16 @@ def names(*ids: str) -> list[SavedName]:
     return [SavedName(id=id) for id in ids]
 
 
-def free(ledger: Ledger, run: str, ids: Collection[str] | None, **options: Any) -> Freed:
-    options = {"upto": None, "resting": Chained(), **KIM, **options}
-    return give_up(ledger, run, None if ids is None else names(*ids), **options)
+def free(
+    ledger: Ledger,
+    run: str,
+    ids: Collection[str] | None,
+    *,
+    upto: int | None = None,
+    resting: Resting | None = CHAINED,
+) -> Freed:
+    named = None if ids is None else names(*ids)
+    return give_up(ledger, run, named, Asked(**KIM), upto=upto, resting=resting)
 
 
 def kept(ledger: Ledger) -> int:
@@ -124,13 +120,32 @@ def test_of_states_that_rest_on_others_somebody_has_to_say_on_which(ledger: Ledg
     assert free(ledger, "r", None, resting=None).contents == 1
 
 
-def test_who_says_too_little_of_what_a_state_rests_on_frees_nothing(ledger: Ledger) -> None:
-    """Case-055: a state that stays is read without what goes before anything goes."""
-    run = chain(ledger, "r", "a", "b", "c")
+def test_a_state_that_stays_and_cannot_be_read_stands_in_the_way(ledger: Ledger) -> None:
+    """Case-055: a state that stays is read before anything goes."""
+    run = chain(ledger, "r", "a", "b", "c", "d")
+    places = [row.place for row in ledger.store.blob_rows("default", [digest(run, "a")])]
+    ledger.store.drop_blobs("default", places, since=ledger.store.end(newest=True), but="")
     with pytest.raises(UndecodableRecord, match="'c' of 'r' would stay") as refused:
-        free(ledger, "r", ["a", "b"], resting=Forgetful())
+        free(ledger, "r", ["a", "b", "d"])
     assert refused.value.data == {"run": "r", "state": "c", "position": 4}
-    assert (len(list(run.states.all())), kept(ledger), run.contract.position) == (3, 3, 4)
+    assert (len(list(run.states.all())), kept(ledger), run.contract.position) == (4, 3, 5)
+    # Who accepts the loss says so by its name.
+    assert free(ledger, "r", ["a", "b", "c", "d"]).contents == 3
+
+
+def test_a_state_that_stays_is_read_once(ledger: Ledger) -> None:
+    """Though it is looked a second time what goes, when that was said."""
+    run = chain(ledger, "r", "a", "b", "c")
+    save(run, "d")
+    reads: list[str] = []
+
+    class Counted(Chained):
+        def read(self, state: SavedState, content: bytes, fetch: Fetch) -> list[bytes]:
+            reads.append(content.decode())
+            return super().read(state, content, fetch)
+
+    assert free(ledger, "r", ["a", "b", "d"], resting=Counted()).contents == 1
+    assert len(reads) == 3
 
 
 def test_what_was_saved_after_it_was_decided_stays(ledger: Ledger) -> None:

@@ -140,9 +140,13 @@ def test_nothing_is_given_up_before_it_was_saved() -> None:
     assert gone.everything == 2
 
 
-def test_where_nothing_was_saved_or_nothing_is_named_nothing_is_dropped() -> None:
-    OPENED.when(drop("s-1")).then_stands_at(1)
+def test_where_nothing_is_named_nothing_is_dropped() -> None:
     SAVED.when(drop()).then_stands_at(2)
+
+
+def test_what_was_kept_after_a_state_of_another_run_goes_where_no_state_was_saved() -> None:
+    history = OPENED.also(e.StatePartSaved(content=x.BLOB, state="s-1", task="t-1"))
+    history.when(drop("s-1")).then(dropped("s-1"))
 
 
 def test_a_later_run_that_may_go_on_from_what_is_dropped_is_told_in_the_same_append() -> None:

@@ -22,41 +22,12 @@ from ledger.integrity.findings import Standing
 from ledger.stores.base import FullStore
 from ledger.stores.memory import MemoryStore
 from tests.adapters.threads.plain import BY, chat, ids, kept, opened, save, states_of, values, verified
+from tests.adapters.threads.stepped import Killed, Stepped
 from tests.stores.conftest import KINDS
 
 Face = ThreadStates
 STEPS = 60
 """No deletion here takes as many calls."""
-
-
-class Killed(BaseException):
-    """The process ended."""
-
-
-class Stepped:
-    """A store that does something before one of the calls that are made to it, and counts them."""
-
-    def __init__(self, store: FullStore) -> None:
-        self._store = store
-        self.calls = 0
-        self._at = 0
-        self._deed: Callable[[], None] = lambda: None
-
-    def arm(self, at: int, deed: Callable[[], None]) -> None:
-        self.calls, self._at, self._deed = 0, at, deed
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        if not callable(found) or name == "close":
-            return found
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            self.calls += 1
-            if self.calls == self._at:
-                self._deed()
-            return found(*args, **kwargs)
-
-        return call
 
 
 @pytest.fixture(scope="module", params=["memory", "sqlite", "postgres"])

@@ -33,7 +33,7 @@ from tests.projections.conftest import OpenLedger
 from tests.projections.samples import Counts, Fragile, Goals, catch_up, fill, raised
 from tests.servers import cluster
 from tests.stores.conftest import schema_of
-from tests.stores.place import administer
+from tests.stores.place import administer, database_for
 
 ALL = list(BUILT_IN.values())
 Meddle = Callable[..., None]
@@ -57,7 +57,8 @@ def meddle(store: FullStore, tmp_path: Path) -> Meddle:
                 for statement in statements:
                     assert database.execute(statement.replace("{s}", "main")).rowcount
         else:
-            url = f"{cluster.shared('postgres').url()}?schema={schema_of(tmp_path)}"
+            server = cluster.shared("postgres")
+            url = f"{database_for(server, tmp_path)}?schema={schema_of(tmp_path)}"
             administer(url, *statements)
 
     return meddled

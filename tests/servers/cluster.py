@@ -24,6 +24,7 @@ from tests.servers.session import current
 
 ROOT = Path(__file__).resolve().parents[2]
 USER = "postgres"
+SCHEMAS_IN_A_DATABASE = 50
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,23 @@ class Cluster:
             connection.execute(f'CREATE DATABASE "{name}"')
         return self.url(name)
 
+    def roomy_database(self) -> str:
+        """Return the URL of a database that has room for the schema of one more test.
+
+        The more tables a database has the longer it takes to make some and to connect.
+        """
+        name, schemas = _roomy.get(self, ("postgres", 0))
+        if schemas == SCHEMAS_IN_A_DATABASE:
+            name, schemas = self.fresh_database().rpartition("/")[2], 0
+        _roomy[self] = name, schemas + 1
+        return self.url(name)
+
     def log_text(self) -> str:
         return (self.folder / "log").read_text(errors="replace")
+
+
+_roomy: dict[Cluster, tuple[str, int]] = {}
+"""The database of each cluster that this process makes schemas in, and how many it has made there."""
 
 
 class Server:

@@ -20,12 +20,13 @@ from ledger.stores.postgres.store import PostgresStore
 from ledger.stores.sqlite import SQLiteStore
 from tests.servers import cluster
 from tests.stores.awaited import Awaited
+from tests.stores.place import database_for
 from tests.stores.pooled import pooled
 
 
 def postgres(kind: str, folder: Path) -> PostgresStore:
     """Open a store in a schema of the shared server that belongs to a folder."""
-    return PostgresStore(cluster.shared(kind).url(), schema=schema_of(folder))
+    return PostgresStore(database_for(cluster.shared(kind), folder), schema=schema_of(folder))
 
 
 def schema_of(folder: Path) -> str:

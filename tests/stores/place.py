@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,9 +14,18 @@ Rows = list[tuple[object, ...]]
 
 
 def address(kind: str, folder: Path) -> str:
-    """Return the address of a ledger that belongs to a folder, in a schema of the shared server."""
+    """Return the address of a ledger that belongs to a folder, in a schema of the shared server.
+
+    It is known in this process, and in those forked from it, alone: pass it on to others.
+    """
     name = sha256(str(folder).encode()).hexdigest()[:16]
-    return f"{cluster.shared(kind).url()}?schema=place_{name}"
+    return f"{database_for(cluster.shared(kind), folder)}?schema=place_{name}"
+
+
+@cache
+def database_for(server: cluster.Cluster, folder: Path) -> str:
+    """Return the URL of the database in which the schemas that belong to a folder are."""
+    return server.roomy_database()
 
 
 def database(url: str) -> str:

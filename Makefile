@@ -13,6 +13,9 @@ PEERS_IN := tests/benchmarks/peers/requirements.in
 PIP := -m pip --disable-pip-version-check --no-input --quiet
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
+# The tests start hundreds of processes: each would compile the project anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-fast check lint types layers format bench bench-peers lock clean
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,8 +13,10 @@ from ledger.adapters.cli.verbs import Call, verb
 if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.mcp.listening import Place
+    from ledger.adapters.mcp.tokens import Bearer
     from ledger.adapters.settings import Settings
     from ledger.application.ledger import Ledger
+    from ledger.values import Actor
 
 HELP = """Serve the ledger to an agent, over the Model Context Protocol.
 
@@ -26,9 +29,11 @@ Tools are the commands that an agent may use, and contract, brief, may, runs, lo
 runs no tool. --tools MODULE declares your program's tools, so that `may` knows how each is declared; it is
 imported, so it must be yours. --runtime says what runs, field by field (model, prompt, …).
 
---http listens on 127.0.0.1 unless told; anywhere else every request has to bring the token that the variable
-named by --token-in holds, as `Authorization: Bearer TOKEN`. There is no TLS: put it behind a proxy that has,
-and name with --name under which host clients reach it. The ledger has to be there; --create makes one.
+--http listens on 127.0.0.1 unless told; anywhere else every request has to bring a token, as `Authorization:
+Bearer TOKEN`: the one that the variable named by --token-in holds, or one of those in --token-file, whose
+lines are TOKEN, then KIND:NAME and SESSION of who speaks with it, if that is not the --actor. There is no
+TLS: put it behind a proxy that has, and name with --name under which host clients reach it. The ledger has to
+be there; --create makes one.
 
 \b
 Exit codes: 0 the client has gone, or listening was ended by SIGTERM, 3 could
@@ -58,6 +63,15 @@ def mcp(
         str | None,
         typer.Option(
             "--token-in", metavar="VARIABLE", help="Where the token of --http stands.", show_default=False
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="A token a line, and who speaks with it.",
+            show_default=False,
         ),
     ] = None,
     name: Annotated[
@@ -90,16 +104,18 @@ def mcp(
         _list(screen)
         return
     settings = call.settings
-    if settings.actor is None:
+    if http is None and (token_in is not None or token_file is not None or name):
+        raise typer.BadParameter("--token-in, --token-file and --name go with --http")
+    bearers = _bearers(token_in, token_file)
+    if settings.actor is None and not (bearers and all(one.actor for one in bearers)):
         raise typer.BadParameter("say for whom it speaks: --actor agent:NAME (nobody is taken for granted)")
     _check_installed()
-    place = _place(http, token_in, name or [])
-    _serve(screen, settings, session, runtime, tools, place, create=create)
+    place = None if http is None else _place(http, bearers, name or [])
+    _serve(call, session, runtime, tools, place, create=create)
 
 
 def _serve(
-    screen: Screen,
-    settings: Settings,
+    call: Call,
     session: str | None,
     runtime: list[str] | None,
     tools: str | None,
@@ -118,22 +134,19 @@ def _serve(
     from ledger.adapters.cli.resume import asks_as, runtime_of
     from ledger.adapters.cli.tool_modules import declared_in
     from ledger.adapters.mcp.desk import Desk
-    from ledger.stores.stamps import new_id
 
+    screen, settings = call.screen, call.settings
     told = runtime_of(runtime)
     # A client reads every line of standard output as one of the protocol's.
     with contextlib.redirect_stdout(sys.stderr):
         declared = declared_in(tools)
 
     async def serve(opened: Ledger) -> None:
-        actor = asks_as(opened, settings, session)
-        if actor.session is None:
-            # Two servers in no session would be taken for one program that was started again.
-            actor = actor.with_fields({"session": f"mcp-{new_id()}"})
-            screen.note(f"session {actor.session}, drawn for this start: --session names one to keep")
+        own = None if settings.actor is None else asks_as(opened, settings, session)
+        actor, there = _in_sessions(screen, own, place)
         desk = Desk(opened, actor, runtime=told, tools=declared.tools, url=settings.url)
         try:
-            if place is None:
+            if there is None:
                 from ledger.adapters.mcp.server import serve_stdio
 
                 await serve_stdio(desk)
@@ -142,7 +155,7 @@ def _serve(
 
                 # The server hears SIGTERM itself, and hands it on once it has ended.
                 with told_to_end(Event(), screen):
-                    await serve_http(desk, place, lambda address: screen.note(f"listening on {address}"))
+                    await serve_http(desk, there, lambda address: screen.note(f"listening on {address}"))
         finally:
             await desk.close()
 
@@ -159,24 +172,60 @@ def _opened(settings: Settings, secrets: Any, *, create: bool) -> Ledger:
     return open_for_reading(settings, secrets=secrets)
 
 
-def _place(http: str | None, token_in: str | None, names: list[str]) -> Place | None:
-    """Read where to listen; None: nowhere.
+def _in_sessions(screen: Screen, own: Actor | None, place: Place | None) -> tuple[Actor, Place | None]:
+    """Give each who speaks a session, and tell those that are drawn; the first speaks where no token does."""
+    from ledger.stores.stamps import new_id
+
+    bearers = () if place is None else place.bearers
+    who: dict[Actor, Actor] = {}
+    for actor in (own, *(one.actor for one in bearers)):
+        if actor is None or actor in who:
+            continue
+        who[actor] = actor
+        if actor.session is None:
+            # Two servers in no session would be taken for one program that was started again.
+            who[actor] = actor.with_fields({"session": f"mcp-{new_id()}"})
+            name, named = ("", "--session") if actor is own else (f" of {actor.id}", "the file of tokens")
+            told = f"session {who[actor].session}{name}, drawn for this start"
+            screen.note(f"{told}: {named} names one to keep")
+    first = next(iter(who.values()))
+    if place is None:
+        return first, None
+    spoken = tuple(one._replace(actor=None if one.actor is None else who[one.actor]) for one in place.bearers)
+    return first, place._replace(bearers=spoken)
+
+
+def _bearers(token_in: str | None, token_file: Path | None) -> tuple[Bearer, ...]:
+    """Read what clients have to bring; nothing where no option says so.
 
     Raises:
-        typer.BadParameter: an option goes with --http, or a variable is not set.
-        InvalidInput: others could reach it and need no token.
+        typer.BadParameter: a variable is not set, or both options are there.
+        InvalidInput: what they name is no token.
     """
-    if http is None:
-        if token_in is not None or names:
-            raise typer.BadParameter("--token-in and --name go with --http")
-        return None
-    from ledger.adapters.mcp.listening import place_of
+    from ledger.adapters.mcp.tokens import Bearer, bearers_in, checked
     from ledger.adapters.settings import secret_in
 
-    token = None if token_in is None else secret_in(token_in)
-    if token_in is not None and token is None:
+    if token_file is not None:
+        if token_in is not None:
+            raise typer.BadParameter("say either --token-in or --token-file")
+        return bearers_in(token_file)
+    if token_in is None:
+        return ()
+    token = secret_in(token_in)
+    if token is None:
         raise typer.BadParameter(f"--token-in: the environment variable {token_in} is not set")
-    return place_of(http, token=token, names=names)
+    return checked((Bearer(token),), "--token-in")
+
+
+def _place(http: str, bearers: tuple[Bearer, ...], names: list[str]) -> Place:
+    """Read where to listen.
+
+    Raises:
+        InvalidInput: it is no place, or others could reach it and need no token.
+    """
+    from ledger.adapters.mcp.listening import place_of
+
+    return place_of(http, bearers=bearers, names=names)
 
 
 def _check_installed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from copy import copy
 from datetime import datetime
 from weakref import WeakValueDictionary
 
@@ -51,6 +52,13 @@ class Desk:
         """Texts that no answer tells."""
         self._handles: OrderedDict[str, AsyncRun] = OrderedDict()
         self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+
+    def beside(self, actor: Actor) -> Desk:
+        """Return a desk for another actor, who speaks to the same ledger of the same tools."""
+        other = copy(self)
+        other.actor = actor
+        other._handles = OrderedDict()
+        return other
 
     async def handle(self, run: str) -> AsyncRun:
         """Return the handle by which a run is written to.

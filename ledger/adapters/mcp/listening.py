@@ -5,22 +5,25 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ledger.adapters.mcp.connections import protocol_of
 from ledger.adapters.mcp.desk import Desk
 from ledger.adapters.mcp.lines import MOST_BYTES
 from ledger.adapters.mcp.server import build_server
+from ledger.adapters.mcp.tokens import Bearer
 from ledger.canonical import invalid
+from ledger.values import Actor
 
 PATH = "/mcp"
-SHORTEST_TOKEN = 16
-"""Characters of the shortest token that is taken."""
 _GRACE_SECONDS = 2
 """How long requests under way may take once the server is told to end."""
 
@@ -31,38 +34,37 @@ class Place(NamedTuple):
     host: str
     port: int
     """0: one that is free."""
-    token: str | None = None
-    """What every request has to bring as a bearer; None: whoever reaches it is let in."""
+    bearers: tuple[Bearer, ...] = ()
+    """What every request has to bring one of; empty: whoever reaches it is let in."""
     names: tuple[str, ...] = ()
     """Further names under which clients reach it."""
 
 
-def place_of(given: str, *, token: str | None = None, names: Iterable[str] = ()) -> Place:
+def place_of(given: str, *, bearers: Iterable[Bearer] = (), names: Iterable[str] = ()) -> Place:
     """Read where to listen, as `HOST:PORT` or `PORT`; without a host it is this machine alone.
 
     Raises:
-        InvalidInput: it is neither, the token is too short, or others could reach it and need no token.
+        InvalidInput: it is neither, or others could reach it and need no token.
     """
     host, _, port = given.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not (port.isascii() and port.isdecimal() and int(port) < 65536):
         raise invalid("--http", f"{given!r:.80} is not HOST:PORT, as 127.0.0.1:8765")
-    if token is not None and len(token) < SHORTEST_TOKEN:
-        raise invalid("--token-in", f"a token has at least {SHORTEST_TOKEN} characters")
-    if token is None and not _is_here(host):
+    tokens = tuple(bearers)
+    if not tokens and not _is_here(host):
         raise invalid(
             "--http",
             f"others reach {host!r:.80}: name with --token-in the environment variable that holds the token "
-            "which they have to bring, or listen on 127.0.0.1",
+            "which they have to bring, or with --token-file a file of tokens, or listen on 127.0.0.1",
         )
-    return Place(host, int(port), token, tuple(names))
+    return Place(host, int(port), tokens, tuple(names))
 
 
 async def serve_http(desk: Desk, place: Place, heard: Callable[[str], None]) -> None:
     """Serve all who are let in, until the process is told to end.
 
     Args:
-        desk: what is served.
+        desk: what is served; of another actor, whom a token names, one beside it.
         place: where.
         heard: told the address once it listens.
 
@@ -94,38 +96,65 @@ def app_of(desk: Desk, place: Place) -> ASGIApp:
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=[form for host in hosts for form in (host, f"{host}:*")],
-        allowed_origins=[f"{scheme}://{host}:*" for scheme in ("http", "https") for host in hosts],
+        # The port of its scheme is left out of an origin.
+        allowed_origins=[
+            f"{scheme}://{host}{port}"
+            for scheme in ("http", "https")
+            for host in hosts
+            for port in ("", ":*")
+        ],
     )
-    app = build_server(desk).streamable_http_app(
-        streamable_http_path=PATH,
-        host=place.host,
-        max_request_body_size=MOST_BYTES,
-        transport_security=security,
-    )
-    return app if place.token is None else _Door(app, place.token)
+
+    def app(actor: Actor | None) -> Starlette:
+        return build_server(desk if actor is None else desk.beside(actor)).streamable_http_app(
+            streamable_http_path=PATH,
+            host=place.host,
+            max_request_body_size=MOST_BYTES,
+            transport_security=security,
+        )
+
+    if not place.bearers:
+        return app(None)
+    # Each actor has sessions of the protocol of its own: the id of one lets nobody speak for another.
+    apps = {actor: app(actor) for actor in {one.actor for one in place.bearers}}
+    return _Door({one.token.encode(): apps[one.actor] for one in place.bearers})
 
 
 class _Door:
-    """Lets in who brings the token."""
+    """Lets in who brings a token, and leads to whoever speaks with it."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._expected = token.encode()
+    def __init__(self, apps: Mapping[bytes, Starlette]) -> None:
+        self._apps = apps
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._is_let_in(scope):
+        if scope["type"] == "lifespan":
+            await Router(lifespan=self._all_alive)(scope, receive, send)
+            return
+        app = self._app(scope)
+        if app is None:
             headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
             await send({"type": "http.response.start", "status": 401, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
             return
-        await self._app(scope, receive, send)
+        await app(scope, receive, send)
 
-    def _is_let_in(self, scope: Scope) -> bool:
+    @asynccontextmanager
+    async def _all_alive(self, _: object) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for app in dict.fromkeys(self._apps.values()):
+                await stack.enter_async_context(app.router.lifespan_context(app))
+            yield
+
+    def _app(self, scope: Scope) -> Starlette | None:
         brought = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(brought) != 1:
-            return False
+            return None
         scheme, _, token = brought[0].partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(b" "), self._expected)
+        if scheme.lower() != b"bearer":
+            return None
+        # Each is compared, so that how long it takes tells nothing of any.
+        found = [app for known, app in self._apps.items() if hmac.compare_digest(token.strip(b" "), known)]
+        return found[0] if found else None
 
 
 def _is_here(host: str) -> bool:

@@ -14,8 +14,9 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from ledger import open_ledger
+from ledger import Actor, open_ledger
 from ledger.adapters.mcp.listening import place_of
+from ledger.adapters.mcp.tokens import Bearer, bearers_in
 from ledger.errors import InvalidInput
 from tests.adapters.cli.command import PROGRAM, environment
 from tests.adapters.cli.conftest import Call, call
@@ -25,6 +26,7 @@ from tests.test_readme import blocks
 __all__ = ["call"]
 
 TOKEN = "a-token-of-some-length"
+OTHER = "a-token-of-somebody-else"
 
 
 class Listening(NamedTuple):
@@ -37,19 +39,21 @@ class Listening(NamedTuple):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
     path = tmp_path_factory.mktemp("http") / "ledger.db"
+    tokens = path.with_name("tokens")
+    tokens.write_text(f"# who may\n{TOKEN}\n\n{OTHER}  agent:other  s-9\n", "utf-8")
     words = ("mcp", "--ledger", str(path), "--create", "--actor", "agent:refunds")
     command = [
         str(PROGRAM),
         *words,
         "--http",
         "127.0.0.1:0",
-        "--token-in",
-        "THE_TOKEN",
+        "--token-file",
+        str(tokens),
         "--name",
         "ledger.example",
     ]
     with subprocess.Popen(
-        command, env=environment(THE_TOKEN=TOKEN), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        command, env=environment(), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stderr is not None
         said = ""
@@ -61,13 +65,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
         rest = process.stderr.read()
         assert process.wait(60) == 0
         assert "Traceback" not in rest
-        assert TOKEN not in rest
+        assert TOKEN not in said + rest
+        assert OTHER not in said + rest
 
 
 @asynccontextmanager
-async def client_of(server: Listening, mode: str) -> AsyncIterator[Client]:
+async def client_of(server: Listening, mode: str, token: str = TOKEN) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
         Client(streamable_http_client(server.url, http_client=http), mode=mode) as client,
     ):
         yield client
@@ -98,6 +103,45 @@ def test_several_clients_speak_to_one_server(server: Listening) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_who_brings_a_token_speaks_as_the_actor_it_stands_for(server: Listening, mode: str) -> None:
+    async def talk() -> None:
+        async with client_of(server, mode) as one, client_of(server, mode, OTHER) as other:
+            for client, name in ((one, "mine"), (other, "theirs")):
+                opened = await client.call_tool("run_open", {"run": f"{name}-{mode}", "goal": "Go"})
+                assert not opened.is_error, opened.structured_content
+
+    anyio.run(talk)
+    with open_ledger(server.path) as ledger:
+        (mine,), (theirs,) = ledger.log(f"mine-{mode}"), ledger.log(f"theirs-{mode}")
+        assert mine.actor.id == "agent:refunds"
+        assert theirs.actor == Actor("agent:other", session="s-9")
+
+
+@pytest.mark.slow
+def test_a_session_of_the_protocol_is_open_to_none_but_the_token_it_was_begun_with(server: Listening) -> None:
+    accepts = {"Accept": "application/json, text/event-stream"}
+    begun = httpx2.post(server.url, json=HELLO, headers=accepts | {"Authorization": f"Bearer {TOKEN}"})
+    session = {"Mcp-Session-Id": begun.headers["mcp-session-id"], "Mcp-Protocol-Version": "2025-06-18"}
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    for token, status in ((TOKEN, 200), (OTHER, 404)):
+        headers = accepts | session | {"Authorization": f"Bearer {token}"}
+        assert httpx2.post(server.url, json=ping, headers=headers).status_code == status
+
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
+
+
+@pytest.mark.slow
 def test_the_page_shows_how_a_program_speaks_to_it(
     server: Listening, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +162,13 @@ def test_the_page_shows_how_a_program_speaks_to_it(
         ({"Authorization": f"Basic {TOKEN}"}, 401),
         ({"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"}, 421),
         ({"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"}, 403),
+        ({"Authorization": f"Bearer {TOKEN}", "Origin": "null"}, 403),
+        ({"Authorization": f"Bearer {TOKEN}", "Origin": "https://ledger.example.evil.example"}, 403),
+        ({"Authorization": f"Bearer {TOKEN}", "Origin": "https://ledger.example"}, 200),
+        ({"Authorization": f"Bearer {TOKEN}", "Origin": "http://localhost:3000"}, 200),
         ({"Authorization": f"Bearer {TOKEN}", "Host": "ledger.example"}, 200),
+        ({"Authorization": f"Bearer {OTHER}"}, 200),
+        ({"Authorization": f"Bearer {TOKEN} {OTHER}"}, 401),
         ({"Authorization": f"bearer {TOKEN}"}, 200),
         ({"Authorization": f"Bearer{TOKEN}"}, 401),
     ],
@@ -126,18 +176,8 @@ def test_the_page_shows_how_a_program_speaks_to_it(
 def test_who_brings_no_token_or_comes_from_elsewhere_is_not_let_in(
     server: Listening, headers: dict[str, str], status: int
 ) -> None:
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"},
-        },
-    }
     accepts = {"Accept": "application/json, text/event-stream"}
-    assert httpx2.post(server.url, json=hello, headers=accepts | headers).status_code == status
+    assert httpx2.post(server.url, json=HELLO, headers=accepts | headers).status_code == status
 
 
 @pytest.mark.parametrize(
@@ -151,30 +191,54 @@ def test_who_brings_no_token_or_comes_from_elsewhere_is_not_let_in(
 )
 def test_it_listens_on_this_machine_unless_told(given: str, host: str, port: int) -> None:
     place = place_of(given)
-    assert (place.host, place.port, place.token) == (host, port, None)
+    assert (place.host, place.port, place.bearers) == (host, port, ())
 
 
 @pytest.mark.parametrize(
-    ("given", "token"),
+    "given",
     [
-        ("0.0.0.0:8765", None),
-        ("[::]:8765", None),
-        ("ledger.example:8765", None),
-        ("192.168.1.7:8765", None),
-        ("127.0.0.1:8765", "short"),
-        ("127.0.0.1", None),
-        ("127.0.0.1:x", None),
-        ("127.0.0.1:99999", None),
+        "0.0.0.0:8765",
+        "[::]:8765",
+        "ledger.example:8765",
+        "192.168.1.7:8765",
+        "127.0.0.1",
+        "127.0.0.1:x",
+        "127.0.0.1:99999",
     ],
 )
-def test_it_refuses_what_others_could_reach_without_a_token(given: str, token: str | None) -> None:
+def test_it_refuses_what_others_could_reach_without_a_token(given: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        place_of(given, token=token)
-    assert refused.value.path in {"--http", "--token-in"}
+        place_of(given)
+    assert refused.value.path == "--http"
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("", "has no token"),
+        ("# nobody\n", "has no token"),
+        ("short\n", "at least 16 characters"),
+        (f"{TOKEN}\n{TOKEN} agent:other\n", "twice"),
+        (f"# a\n{TOKEN} refunds\n", "line 2: KIND:NAME"),
+        (f"{TOKEN} agent:a s-1 more\n", "line 1"),
+        (f"agent:refunds {TOKEN}\n", "line 1: KIND:NAME"),
+        ("a-token-with-ä-in-it\n", "ASCII"),
+    ],
+)
+def test_a_file_that_holds_no_tokens_is_refused_and_none_is_shown(
+    tmp_path: Path, lines: str, words: str
+) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(lines, "utf-8")
+    with pytest.raises(InvalidInput, match=words) as refused:
+        bearers_in(file)
+    assert refused.value.path == "--token-file"
+    assert TOKEN not in str(refused.value)
 
 
 def test_with_a_token_it_listens_where_it_is_told() -> None:
-    assert place_of("0.0.0.0:8765", token=TOKEN, names=["ledger.example"]).names == ("ledger.example",)
+    place = place_of("0.0.0.0:8765", bearers=[Bearer(TOKEN)], names=["ledger.example"])
+    assert (place.host, place.names) == ("0.0.0.0", ("ledger.example",))
 
 
 def test_the_command_refuses_what_it_cannot_serve(
@@ -189,12 +253,17 @@ def test_the_command_refuses_what_it_cannot_serve(
         ((), 64, "--actor agent:NAME"),
         ((*agent, "--http", "0.0.0.0:0"), 64, "--token-in"),
         ((*agent, "--http", "127.0.0.1:0", "--token-in", "NO_TOKEN"), 64, "NO_TOKEN is not set"),
+        ((*agent, "--http", "127.0.0.1:0", "--token-in", "SHORT"), 64, "at least 16 characters"),
         ((*agent, "--name", "ledger.example"), 64, "go with --http"),
+        ((*agent, "--token-file", "tokens"), 64, "go with --http"),
+        ((*agent, "--http", "0", "--token-file", "tokens", "--token-in", "TOKEN"), 64, "either"),
+        ((*agent, "--http", "0", "--token-file", "tokens"), 3, "tokens: No such file"),
         (("--actor", "customer:17"), 64, "--actor"),
         (agent, 3, "there is no such ledger"),
         ((*agent, "--http", "192.0.2.1:0", "--token-in", "TOKEN", "--create"), 3, ""),
     ):
         monkeypatch.setenv("TOKEN", TOKEN)
+        monkeypatch.setenv("SHORT", TOKEN[:15])
         answer = call("mcp", *arguments, "--ledger", path)
         assert (answer.code, answer.out) == (code, ""), answer.err
         assert words in answer.err

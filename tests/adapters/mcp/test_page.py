@@ -13,9 +13,11 @@ from mcp import Client, StdioServerParameters
 
 from ledger import Actor, open_ledger
 from ledger.adapters.cli import main
+from ledger.adapters.mcp.lines import MOST_BYTES
 from ledger.adapters.mcp.listening import place_of
 from ledger.adapters.mcp.resources import TEMPLATES
 from ledger.adapters.mcp.saying import LOOKED_BACK
+from ledger.adapters.mcp.tokens import SHORTEST_TOKEN, Bearer, bearers_in
 from ledger.adapters.mcp.tools import tools
 from tests.adapters.cli.command import PROGRAM
 from tests.conftest import ROOT
@@ -25,7 +27,7 @@ PAGE = (ROOT / "docs/how-to/mcp.md").read_text("utf-8")
 LINES = re.findall(r"^    intent-ledger (.*)$", PAGE, re.MULTILINE)
 (SNIPPET,) = blocks(PAGE, "json")
 _, PROGRAM_SHOWN = blocks(PAGE, "python")
-(PRINTED,) = blocks(PAGE, "text")
+TOKENS, PRINTED = blocks(PAGE, "text")
 
 
 @pytest.fixture(autouse=True)
@@ -72,12 +74,20 @@ def test_its_lists_are_shown(line: str, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_it_says_what_a_server_takes() -> None:
     listening = [shlex.split(line) for line in LINES if "--http" in line]
-    assert len(listening) == 2
+    assert len(listening) == 4
     for words in listening:
-        token = "t" * 16 if "--token-in" in words else None
-        assert place_of(words[words.index("--http") + 1], token=token).port == 8765
-    assert "at least 16 characters" in PAGE
+        bearers = [Bearer("t" * 16)] if {"--token-in", "--token-file"} & {*words} else []
+        assert place_of(words[words.index("--http") + 1], bearers=bearers).port == 8765
+    assert f"at least {SHORTEST_TOKEN} characters" in PAGE
+    assert f"{MOST_BYTES / 1024**2:.0f} MiB" in PAGE
     assert f"{LOOKED_BACK:,} events" in PAGE
+
+
+def test_its_file_of_tokens_is_one(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(TOKENS, "utf-8")
+    one, other = bearers_in(file)
+    assert (one.actor, other.actor) == (Actor("agent:refunds", session="s-1"), Actor("agent:mails"))
 
 
 def test_every_tool_and_address_that_it_names_is_there() -> None:

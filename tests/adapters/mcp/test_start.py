@@ -8,6 +8,7 @@ import pytest
 
 from ledger import Actor, Runtime, open_ledger
 from ledger.adapters.mcp.desk import Desk
+from ledger.adapters.mcp.listening import Place
 from tests.adapters.cli.conftest import Call, Module, call, module
 from tests.adapters.mcp.served import served
 
@@ -68,6 +69,34 @@ def test_a_session_that_nobody_names_is_drawn_for_each_start_and_told(call: Call
     sessions = [desk.actor.session or "" for desk in desks]
     assert len({*sessions, ""}) == 3
     assert all(f"session {one}, drawn" in said for one, said in zip(sessions, told, strict=True))
+
+
+def test_a_token_speaks_for_the_actor_or_for_whom_its_line_names(
+    call: Call, desks: list[Desk], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    spoken: list[list[Actor]] = []
+
+    async def keep(desk: Desk, place: Place, heard: object) -> None:
+        spoken.append([one.actor or desk.actor for one in place.bearers])
+
+    monkeypatch.setattr("ledger.adapters.mcp.listening.serve_http", keep)
+    monkeypatch.setenv("THE_TOKEN", "t" * 16)
+    asked = ("mcp", "--create", "--http", "127.0.0.1:0")
+    answer = call(*asked, "--actor", "agent:a", "--session", "s", "--token-in", "THE_TOKEN")
+    assert answer.code == 0, answer.err
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"{'a' * 16} agent:b\n{'b' * 16} agent:b\n{'c' * 16} agent:c s-3\n", "utf-8")
+    answer = call(*asked, "--token-file", str(tokens))
+    assert answer.code == 0, answer.err
+    (own,), (one, same, other) = spoken
+    assert own == Actor("agent:a", session="s")
+    assert one == same, "two tokens of one actor are one program"
+    assert (one.id, other) == ("agent:b", Actor("agent:c", session="s-3"))
+    assert f"session {one.session} of agent:b, drawn" in answer.err
+    tokens.write_text("c" * 16, "utf-8")
+    answer = call(*asked, "--token-file", str(tokens))
+    assert answer.code == 64
+    assert "--actor agent:NAME" in answer.err
 
 
 @pytest.mark.anyio

@@ -19,6 +19,7 @@ from ledger.adapters.checkpointer.boundaries import Boundary
 from ledger.adapters.checkpointer.checkpointer import DELETED, ledger_backend, newest_of
 from ledger.adapters.checkpointer.data import Format
 from ledger.adapters.checkpointer.engine import Engine
+from ledger.adapters.checkpointer.in_ledger import Idle
 from ledger.adapters.checkpointer.messages import Message
 from ledger.adapters.checkpointer.opening import Surroundings, open_engine
 from ledger.adapters.checkpointer.options import Options
@@ -77,7 +78,7 @@ class AsyncCheckpointer(Bound):
         at: Boundary | None = None,
         parent: str | Parent | None = SEEN,
     ) -> str:
-        """Save the state of a conversation; change nothing of it meanwhile."""
+        """Save the state of a conversation; as `Checkpointer.save`. Change nothing of the state meanwhile."""
         seen = self._seen.parent(thread_id, parent)
         id = await _in_thread(lambda: self._engine.save(thread_id, state, at, seen))
         self._seen.note(thread_id, id)
@@ -92,7 +93,7 @@ class AsyncCheckpointer(Bound):
         at: Boundary | None = None,
         parent: str | Parent | None = SEEN,
     ) -> str:
-        """Let a summary stand for the messages up to one, which move to the archive; save that."""
+        """Let a summary stand for the messages up to one, and save that; as `Checkpointer.summarise`."""
         seen = self._seen.parent(thread_id, parent)
         id = await _in_thread(lambda: self._engine.summarise(thread_id, text, through, at, seen))
         self._seen.note(thread_id, id)
@@ -100,7 +101,7 @@ class AsyncCheckpointer(Bound):
 
     @contextmanager
     def streaming(self, thread_id: str) -> Iterator[None]:
-        """Say that tokens stream in a conversation as long as the block lasts: saving it is refused."""
+        """Say that tokens stream as long as the block lasts; as `Checkpointer.streaming`."""
         self.begin_stream(thread_id)
         try:
             yield
@@ -108,23 +109,23 @@ class AsyncCheckpointer(Bound):
             self.end_stream(thread_id)
 
     def begin_stream(self, thread_id: str) -> None:
-        """Say that tokens stream from now on; several streams of a conversation are counted."""
+        """Say that tokens stream from now on; as `Checkpointer.begin_stream`."""
         self._engine.streams.begin(thread_id)
 
     def end_stream(self, thread_id: str) -> None:
-        """Say that a stream has ended."""
+        """Say that a stream has ended; as `Checkpointer.end_stream`."""
         self._engine.streams.end(thread_id)
 
     # --- loading ----------------------------------------------------------------------------------
 
     async def load(self, thread_id: str, *, fallback: bool = False) -> Loaded | None:
-        """Load the newest state of a conversation; None where nothing was saved."""
+        """Load the newest state of a conversation; as `Checkpointer.load`."""
         loaded = await _in_thread(lambda: self._engine.load(thread_id, fallback=fallback))
         self._seen.note(thread_id, newest_of(loaded))
         return loaded
 
     async def load_checkpoint(self, thread_id: str, checkpoint_id: str) -> Loaded:
-        """Load a checkpoint by its id. What is saved on it is refused unless it is the newest."""
+        """Load a checkpoint by its id; as `Checkpointer.load_checkpoint`."""
         loaded = await _in_thread(lambda: self._engine.load_checkpoint(thread_id, checkpoint_id))
         self._seen.note(thread_id, checkpoint_id)
         return loaded
@@ -132,17 +133,17 @@ class AsyncCheckpointer(Bound):
     async def list_checkpoints(
         self, thread_id: str, *, before: str | None = None, limit: int | None = None
     ) -> list[Checkpoint]:
-        """List the checkpoints of a conversation, the newest first, without their states."""
+        """List the checkpoints of a conversation, the newest first; as `Checkpointer.list_checkpoints`."""
         return await _in_thread(lambda: self._engine.checkpoints(thread_id, before=before, limit=limit))
 
     async def archive(self, thread_id: str, *, page: int = 100) -> AsyncIterator[list[Message]]:
-        """Yield the messages that left the state, a page at a time: the newest page first, each in order."""
+        """Yield the messages that left the state, a page at a time; as `Checkpointer.archive`."""
         pages = self._engine.archive(thread_id, page=page)
         while (found := await _in_thread(partial(next, pages, None))) is not None:
             yield found
 
     async def delete(self, thread_id: str, *, by: str | None = None, reason: str = DELETED) -> bool:
-        """Delete the states of a conversation, and its archive; tell whether there were any."""
+        """Delete the states of a conversation, and its archive; as `Checkpointer.delete`."""
         deleted = await _in_thread(lambda: self._engine.delete(thread_id, by=by, reason=reason))
         self._seen.note(thread_id, None)
         return deleted
@@ -150,7 +151,7 @@ class AsyncCheckpointer(Bound):
     # --- the run ----------------------------------------------------------------------------------
 
     async def run(self, thread_id: str) -> AsyncRun:
-        """Return the run that a conversation is, opened where there is none. It is joined, never resumed.
+        """Return the run that a conversation is; as `Checkpointer.run`.
 
         Raises:
             InvalidInput: it was not opened in an `AsyncLedger`.
@@ -160,18 +161,21 @@ class AsyncCheckpointer(Bound):
         return await face.run(entry.run.id, actor=threads.actor)
 
     async def resume(
-        self, thread_id: str, *, runtime: Runtime | None = None, take_over: bool = False
+        self,
+        thread_id: str,
+        *,
+        runtime: Runtime | None = None,
+        take_over: bool = False,
+        idle_seconds: Idle = "by_goal",
     ) -> Resumption[AsyncRun]:
-        """Ask the gate whether a conversation may go on, and save on its new incarnation where it may.
+        """Ask the gate whether a conversation may go on; as `Checkpointer.resume`.
 
         Raises:
-            RunNotFound: the conversation was never begun.
             InvalidInput: it was not opened in an `AsyncLedger`.
         """
         face, backend = self._face(), ledger_backend(self._engine)
-        run = await _in_thread(lambda: backend.run_id(thread_id))
-        actor = backend.threads.actor
-        decision = await face.resume(run, actor=actor, runtime=runtime, take_over=take_over)
+        asking = await _in_thread(lambda: backend.asking(thread_id, idle_seconds))
+        decision = await face.resume(**asking._asdict(), runtime=runtime, take_over=take_over)
         await _in_thread(lambda: backend.join(thread_id))
         return decision
 
@@ -181,7 +185,7 @@ class AsyncCheckpointer(Bound):
         return self._ledger
 
     async def close(self) -> None:
-        """Release what was opened here; a ledger that was handed in stays open."""
+        """Release what was opened here; as `Checkpointer.close`."""
         with anyio.CancelScope(shield=True):
             await _in_thread(self._engine.backend.close)
 

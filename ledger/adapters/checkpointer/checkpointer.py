@@ -14,7 +14,7 @@ from ledger.adapters.checkpointer.backend import Cache
 from ledger.adapters.checkpointer.boundaries import Boundary
 from ledger.adapters.checkpointer.data import Format
 from ledger.adapters.checkpointer.engine import Engine
-from ledger.adapters.checkpointer.in_ledger import LedgerBackend
+from ledger.adapters.checkpointer.in_ledger import Idle, LedgerBackend
 from ledger.adapters.checkpointer.messages import Message
 from ledger.adapters.checkpointer.opening import Surroundings, open_engine
 from ledger.adapters.checkpointer.options import Options
@@ -68,8 +68,8 @@ class Checkpointer(Bound):
                 None: all stay.
             cache: the address of a Redis that may forget and die, `redis://host:6379/0`, or a cache.
             actor: who writes; None: whoever the ledger is opened for. Nobody with files.
-            custodian: who deletes, a person or a service, since no agent may; None: whoever writes. Nobody
-                with files.
+            custodian: who deletes, and lets the gate ask less, a person or a service, since no agent may;
+                None: whoever writes. Nobody with files.
             goal: says what the run of a thread is for, given the thread.
             clock: returns the present moment in UTC. A ledger that is open has its own.
             ids: returns an id that nobody else has. A ledger that is open has its own.
@@ -241,18 +241,33 @@ class Checkpointer(Bound):
         return ledger_backend(self._engine).threads.open(thread_id).run
 
     def resume(
-        self, thread_id: str, *, runtime: Runtime | None = None, take_over: bool = False
+        self,
+        thread_id: str,
+        *,
+        runtime: Runtime | None = None,
+        take_over: bool = False,
+        idle_seconds: Idle = "by_goal",
     ) -> Resumption[Run]:
         """Ask the gate whether a conversation may go on, and save on its new incarnation where it may.
 
         A state tells where a program stood, and not whether the goal still holds, who may do what, or what
         was done and never heard of. The gate does; arguments and errors are those of `Ledger.resume`.
 
+        Args:
+            thread_id: the conversation.
+            runtime: the fingerprint of what would go on.
+            take_over: go on although somebody else is at work on it; not for agents.
+            idle_seconds: how long a conversation that nobody stopped may lie still until somebody has to
+                confirm its goal; None: for ever. `by_goal`: a day where `goal` was given to `open`, or the
+                goal was revised, and for ever where it only names the conversation.
+
         Raises:
             RunNotFound: the conversation was never begun.
+            NotForAgents: more than a day, or None, where an agent asks and there is no `custodian`.
             InvalidInput: states are kept in files, which have no runs.
         """
-        return ledger_backend(self._engine).resume(thread_id, runtime=runtime, take_over=take_over)
+        backend = ledger_backend(self._engine)
+        return backend.resume(thread_id, runtime=runtime, take_over=take_over, idle_seconds=idle_seconds)
 
     def close(self) -> None:
         """Release what was opened here; a ledger that was handed in stays open."""

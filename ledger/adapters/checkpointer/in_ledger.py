@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from ledger import Actor, Ledger, Resumption, Run, Runtime
 from ledger.adapters.checkpointer.backend import Cache, New, Stored
@@ -11,10 +12,26 @@ from ledger.adapters.checkpointer.codec import DataCodec
 from ledger.adapters.packs import Memo, Unpacked
 from ledger.adapters.threads import Entry, Located, Threads, ThreadStates, run_name
 from ledger.adapters.threads.dropping import delete
+from ledger.adapters.threads.naming import plain_goal
 from ledger.application.ledger import edge_of
 from ledger.application.reading import contents_of
 from ledger.application.state_sayings import packed_state, unframed
 from ledger.errors import RunNotFound, StateMoved
+from ledger.gate import IDLE_SECONDS
+
+Idle = int | Literal["by_goal"] | None
+"""After how many seconds somebody has to confirm a goal; `by_goal`: a day, if somebody gave it."""
+CODE = Actor("service:checkpointer")
+"""By whose decision it is not asked whether a goal holds that nobody gave: this code's."""
+
+
+class Asking(NamedTuple):
+    """How the gate is asked about a thread; as `Ledger.resume` takes it."""
+
+    run: str
+    actor: Actor | None
+    idle_seconds: int | None
+    allowed_by: Actor
 
 
 class LedgerBackend:
@@ -92,8 +109,8 @@ class LedgerBackend:
                 self._cache.drop(digests)
         return bool(digests)
 
-    def run_id(self, thread: str) -> str:
-        """Return the id of a thread's run.
+    def asking(self, thread: str, idle_seconds: Idle) -> Asking:
+        """Return the run of a thread, and how the gate is asked about it.
 
         Raises:
             RunNotFound: it has none.
@@ -101,16 +118,21 @@ class LedgerBackend:
         entry = self.threads.current(thread)
         if entry is None:
             raise RunNotFound(f"nothing was begun in thread {thread!r:.200}", run=run_name(thread, 1))
-        return entry.run.id
+        if idle_seconds != "by_goal":
+            return Asking(entry.run.id, self.threads.actor, idle_seconds, self._custodian)
+        nobody_gave_it = entry.run.contract.goal.text == plain_goal(thread)
+        return Asking(entry.run.id, self.threads.actor, None if nobody_gave_it else IDLE_SECONDS, CODE)
 
     def join(self, thread: str) -> None:
         """Go on in the present incarnation of a thread's run."""
         self.threads.forget(thread)
 
-    def resume(self, thread: str, *, runtime: Runtime | None, take_over: bool) -> Resumption[Run]:
+    def resume(
+        self, thread: str, *, runtime: Runtime | None, take_over: bool, idle_seconds: Idle
+    ) -> Resumption[Run]:
         """Ask the gate whether a thread may go on, and go on with its new incarnation."""
-        run, actor = self.run_id(thread), self.threads.actor
-        decision = self._ledger.resume(run, actor=actor, runtime=runtime, take_over=take_over)
+        asking = self.asking(thread, idle_seconds)
+        decision = self._ledger.resume(**asking._asdict(), runtime=runtime, take_over=take_over)
         self.join(thread)
         return decision
 

@@ -19,6 +19,7 @@ from ledger.adapters.checkpointer import (
     Summary,
 )
 from ledger.errors import InvalidInput, RunNotFound, StateMoved
+from ledger.testing import Clock
 from ledger.values import Verdict
 
 
@@ -139,7 +140,8 @@ def files_of(folder: Path, id: str) -> list[Path]:
 
 @pytest.mark.anyio
 async def test_in_an_async_ledger_a_conversation_is_a_run_to_await(tmp_path: Path) -> None:
-    async with open_async_ledger(tmp_path / "agent.db") as ledger:
+    clock = Clock()
+    async with open_async_ledger(tmp_path / "agent.db", clock=clock) as ledger:
         saves = await AsyncCheckpointer.open(ledger)
         with pytest.raises(RunNotFound):
             await saves.resume("chat")
@@ -152,8 +154,12 @@ async def test_in_an_async_ledger_a_conversation_is_a_run_to_await(tmp_path: Pat
         assert decision.run is not None
         await decision.run.discharge("mail", evidence="mail 42")
         await saves.save("chat", {"n": 2}, at="loop_tail")
+        clock.tick(2 * 86_400)
+        assert (await saves.resume("chat")).verdict is Verdict.CONTINUE
+        clock.tick(2 * 86_400)
+        assert [one.kind for one in (await saves.resume("chat", idle_seconds=86_400)).reasons] == ["idle"]
         await saves.close()
-        assert (await ledger.contract("chat#1")).incarnation == 2
+        assert (await ledger.contract("chat#1")).incarnation == 3
 
 
 @pytest.mark.anyio

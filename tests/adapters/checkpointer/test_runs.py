@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ledger import Actor, Ledger, open_ledger
+from ledger import Actor, Ledger, Resumption, Run, open_ledger
 from ledger.adapters.checkpointer import Checkpointer
 from ledger.adapters.threads import Threads
 from ledger.adapters.threads.dropping import prune
@@ -85,6 +85,48 @@ def test_after_the_gate_the_older_program_saves_no_more(program: Program) -> Non
         older.save("chat", {"n": 3}, at="loop_tail")
     with pytest.raises(RunNotFound):
         newer.resume("never begun")
+
+
+DAY = 86_400
+
+
+def test_a_goal_that_only_names_the_conversation_needs_nobody_to_confirm_it(
+    program: Program, clock: Clock
+) -> None:
+    ledger, saves = program()
+    saves.save("chat", {"n": 1}, at="before_wait")
+    clock.tick(30 * DAY)
+    assert kinds(saves.resume("chat", idle_seconds=3 * DAY // 4)) == ["idle"]
+    assert kinds(saves.resume("chat")) == []
+    ledger.run("chat#1", actor=ME).revise_goal("Refund order 17", reason="they asked", by="human:kim")
+    clock.tick(2 * DAY)
+    assert kinds(saves.resume("chat")) == ["idle"], "now somebody gave it"
+
+
+def test_a_goal_that_was_given_is_confirmed_after_a_day_unless_the_custodian_says_otherwise(
+    program: Program, clock: Clock
+) -> None:
+    goal = {"goal": lambda thread: f"Answer {thread}"}
+    _, saves = program(**goal)
+    saves.save("chat", {"n": 1}, at="before_wait")
+    clock.tick(DAY + 1)
+    assert kinds(saves.resume("chat")) == ["idle"]
+    for idle in (None, 2 * DAY):
+        with pytest.raises(NotForAgents):
+            saves.resume("chat", idle_seconds=idle)
+    _, kept = program(custodian=Actor("service:clerks"), **goal)
+    assert kinds(kept.resume("chat")) == ["idle"]
+    assert kinds(kept.resume("chat", idle_seconds=2 * DAY)) == []
+    clock.tick(400 * DAY)
+    assert kinds(kept.resume("chat", idle_seconds=None)) == []
+    for wrong in (0, -1, "by goal", 1.5, True):
+        with pytest.raises(InvalidInput, match="idle_seconds"):
+            kept.resume("chat", idle_seconds=wrong)  # type: ignore[arg-type]
+
+
+def kinds(decision: Resumption[Run]) -> list[str]:
+    assert (decision.run is None) == bool(decision.reasons)
+    return [reason.kind for reason in decision.reasons]
 
 
 def test_who_waits_at_a_boundary_holds_no_other_session_off(program: Program) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +12,6 @@ import anyio
 import anyio.to_thread
 
 from ledger import Actor, AsyncLedger, AsyncRun, Ledger, Resumption, Runtime
-from ledger.adapters.bound import Bound
 from ledger.adapters.checkpointer.backend import Cache
 from ledger.adapters.checkpointer.boundaries import Boundary
 from ledger.adapters.checkpointer.checkpointer import DELETED, ledger_backend, newest_of
@@ -24,6 +22,7 @@ from ledger.adapters.checkpointer.messages import Message
 from ledger.adapters.checkpointer.opening import Surroundings, open_engine
 from ledger.adapters.checkpointer.options import Options
 from ledger.adapters.checkpointer.seen import SEEN, Parent, Seen
+from ledger.adapters.checkpointer.streaming import Streaming
 from ledger.adapters.checkpointer.values import Checkpoint, Loaded
 from ledger.canonical import invalid
 from ledger.stores.stamps import Clock
@@ -31,7 +30,7 @@ from ledger.stores.stamps import Clock
 R = TypeVar("R")
 
 
-class AsyncCheckpointer(Bound):
+class AsyncCheckpointer(Streaming):
     """A `Checkpointer` for the tasks of one event loop of asyncio or trio; each call is made in a thread.
 
     A call that is cancelled is waited for; whether it saved is not told then: load. Each task remembers by
@@ -98,23 +97,6 @@ class AsyncCheckpointer(Bound):
         id = await _in_thread(lambda: self._engine.summarise(thread_id, text, through, at, seen))
         self._seen.note(thread_id, id)
         return id
-
-    @contextmanager
-    def streaming(self, thread_id: str) -> Iterator[None]:
-        """Say that tokens stream as long as the block lasts; as `Checkpointer.streaming`."""
-        self.begin_stream(thread_id)
-        try:
-            yield
-        finally:
-            self.end_stream(thread_id)
-
-    def begin_stream(self, thread_id: str) -> None:
-        """Say that tokens stream from now on; as `Checkpointer.begin_stream`."""
-        self._engine.streams.begin(thread_id)
-
-    def end_stream(self, thread_id: str) -> None:
-        """Say that a stream has ended; as `Checkpointer.end_stream`."""
-        self._engine.streams.end(thread_id)
 
     # --- loading ----------------------------------------------------------------------------------
 

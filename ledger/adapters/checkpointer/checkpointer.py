@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ledger import Actor, Ledger, Resumption, Run, Runtime
-from ledger.adapters.bound import Bound
 from ledger.adapters.checkpointer.backend import Cache
 from ledger.adapters.checkpointer.boundaries import Boundary
 from ledger.adapters.checkpointer.data import Format
@@ -19,6 +17,7 @@ from ledger.adapters.checkpointer.messages import Message
 from ledger.adapters.checkpointer.opening import Surroundings, open_engine
 from ledger.adapters.checkpointer.options import Options
 from ledger.adapters.checkpointer.seen import SEEN, Parent, Seen
+from ledger.adapters.checkpointer.streaming import Streaming
 from ledger.adapters.checkpointer.values import Checkpoint, Loaded
 from ledger.canonical import invalid
 from ledger.stores.stamps import Clock
@@ -26,7 +25,7 @@ from ledger.stores.stamps import Clock
 DELETED = "the thread was deleted"
 
 
-class Checkpointer(Bound):
+class Checkpointer(Streaming):
     """Saves the states of conversations, each on the one before. Threads of a program may share it.
 
     Use it as a context manager, or call `close`.
@@ -135,27 +134,6 @@ class Checkpointer(Bound):
         id = self._engine.summarise(thread_id, text, through, at, seen)
         self._seen.note(thread_id, id)
         return id
-
-    @contextmanager
-    def streaming(self, thread_id: str) -> Iterator[None]:
-        """Say that tokens stream in a conversation as long as the block lasts: saving it is refused."""
-        self.begin_stream(thread_id)
-        try:
-            yield
-        finally:
-            self.end_stream(thread_id)
-
-    def begin_stream(self, thread_id: str) -> None:
-        """Say that tokens stream from now on; several streams of a conversation are counted."""
-        self._engine.streams.begin(thread_id)
-
-    def end_stream(self, thread_id: str) -> None:
-        """Say that a stream has ended.
-
-        Raises:
-            InvalidInput: none was begun.
-        """
-        self._engine.streams.end(thread_id)
 
     # --- loading ----------------------------------------------------------------------------------
 

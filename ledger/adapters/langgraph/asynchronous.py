@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -24,7 +24,7 @@ from langgraph.checkpoint.base import (
 )
 
 from ledger import Run
-from ledger.adapters.langgraph.loops import own_configurable
+from ledger.adapters.langgraph.loops import loop_of
 
 T = TypeVar("T")
 
@@ -37,8 +37,8 @@ class AwaitedSaver(BaseCheckpointSaver[Any]):
         """Close what the saver opened."""
 
     @abstractmethod
-    def load(self, config: RunnableConfig, own: MutableMapping[str, Any] | None) -> CheckpointTuple | None:
-        """Load a checkpoint, for the loop that has its own configuration elsewhere."""
+    def load(self, config: RunnableConfig, loop: Any) -> CheckpointTuple | None:
+        """Load a checkpoint, for the loop of the graph that asks."""
 
     @abstractmethod
     def thread_run(self, config: RunnableConfig) -> Run:
@@ -55,7 +55,7 @@ class AwaitedSaver(BaseCheckpointSaver[Any]):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Load a checkpoint."""
         # The loop that asks is found here only: the thread that reads has frames of its own.
-        return await _aside(self.load, config, own_configurable(config))
+        return await _aside(self.load, config, loop_of(config))
 
     async def alist(
         self,

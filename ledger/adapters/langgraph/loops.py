@@ -1,4 +1,4 @@
-"""The loop of a graph that asks a saver, where LangGraph shows the saver only a copy of its configuration."""
+"""The loop of a graph that asks a saver, which LangGraph shows its configuration only, or a copy of that."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ FRAMES = 16
 """So far up a loop is looked for: a saver around this one may stand between."""
 
 
-def own_configurable(config: Any) -> MutableMapping[str, Any] | None:
-    """Return what the loop that asks with a configuration reads of its own; None: no loop asks.
+def loop_of(config: Any) -> Any:
+    """Return the loop that asks with a configuration; None: no loop asks, or it is not found.
 
-    A loop asks with its own configuration, unless the thread is named by something else than a text, or
-    addressed by a map of checkpoints: then it asks with a copy, and what is left there reaches neither the
-    loop nor its tasks. Nothing else leads back to it than the frame that calls.
+    Nothing else leads to it than the frame that calls.
     """
     if not is_loop(config):
         return None
@@ -25,9 +23,19 @@ def own_configurable(config: Any) -> MutableMapping[str, Any] | None:
     for _ in range(FRAMES):
         loop = frame.f_locals.get("self")
         if loop is not None and getattr(loop, "checkpoint_config", None) is config:
-            own = configurable(getattr(loop, "config", None))
-            return own if isinstance(own, MutableMapping) else None
+            return loop
         if frame.f_back is None:
             break
         frame = frame.f_back
     return None
+
+
+def own_configurable(loop: Any) -> MutableMapping[str, Any] | None:
+    """Return what a loop reads of its own configuration; None: it has none.
+
+    A loop asks with its own configuration, unless the thread is named by something else than a text, or
+    addressed by a map of checkpoints: then it asks with a copy, and what is left there reaches neither the
+    loop nor its tasks.
+    """
+    own = configurable(getattr(loop, "config", None))
+    return own if isinstance(own, MutableMapping) else None

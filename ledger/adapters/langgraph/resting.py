@@ -84,6 +84,8 @@ class _Step:
     begun: int = 0
     keeping: set[int] = field(default_factory=set)
     """What is being kept at present, numbered as it was begun."""
+    rests: bool = False
+    """What was said last says that the graph rests."""
 
 
 class Resting:
@@ -96,8 +98,9 @@ class Resting:
     def saved(self, thread: str, checkpoint: Mapping[str, Any], source: Any, *, at_exit: bool) -> bool:
         """Note a checkpoint that a graph is about to save; tell whether the graph rests after it."""
         due = nodes_due(checkpoint)
-        self._begin(thread, _Step(checkpoint["id"], due))
-        return at_exit or (source == "loop" and due == 0)
+        rests = at_exit or (source == "loop" and due == 0)
+        self._begin(thread, _Step(checkpoint["id"], due, rests=rests))
+        return rests
 
     def loaded(
         self, thread: str, checkpoint: Mapping[str, Any], writes: Sequence[tuple[str, str, Any]]
@@ -128,6 +131,7 @@ class Resting:
             step.stopped |= not STOPS.isdisjoint(channels) and HANDLED not in channels
             rests = step.stopped and step.due is not None and len(step.done) >= step.due
             step.begun += 1
+            step.rests = rests
             mine = step.begun
             step.keeping.add(mine)
             if rests:
@@ -138,6 +142,12 @@ class Resting:
             with self._changed:
                 step.keeping.discard(mine)
                 self._changed.notify_all()
+
+    def unsaid(self, thread: str) -> str | None:
+        """Return the last checkpoint of a graph that has ended; None: it says by itself that it rests."""
+        with self._changed:
+            step = self._steps.get(thread)
+            return None if step is None or step.rests else step.checkpoint
 
     def _begin(self, thread: str, step: _Step) -> None:
         with self._changed:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -35,14 +36,15 @@ from ledger.adapters.langgraph.deleting import made_by, needed
 from ledger.adapters.langgraph.heads import Head, read_head, write_head
 from ledger.adapters.langgraph.history import Asked, deltas, listed
 from ledger.adapters.langgraph.interrupts import left
-from ledger.adapters.langgraph.loops import own_configurable
+from ledger.adapters.langgraph.leaving import at_end, rest
+from ledger.adapters.langgraph.loops import loop_of, own_configurable
 from ledger.adapters.langgraph.resting import Resting, saves_at_exit
 from ledger.adapters.langgraph.resuming import STRICT, GateChoice, Gatekeeper, opening_of
 from ledger.adapters.langgraph.running import ENTERED, Faces, entry_of
 from ledger.adapters.langgraph.schemas import Graph
 from ledger.adapters.langgraph.serde import Serde, refuse_serde
 from ledger.adapters.langgraph.types import KnownTypes, Types
-from ledger.adapters.threads import Located, Threads
+from ledger.adapters.threads import Entry, Located, Threads
 from ledger.adapters.threads.copying import copy as copy_thread
 from ledger.adapters.threads.dropping import delete, drop, prune
 from ledger.application.states import SavedState
@@ -266,6 +268,11 @@ class LedgerSaver(Bound, AwaitedSaver):
             return self._resting.saved(place.thread, checkpoint, source, at_exit=at_exit)
         return source in ("fork", "update") and self._is_at_rest(place.thread)
 
+    def _rest(self, entry: Entry) -> None:
+        checkpoint = self._resting.unsaid(entry.thread)
+        if checkpoint is not None:
+            rest(entry, checkpoint, self._codec)
+
     def _is_at_rest(self, thread: str) -> bool:
         """Tell whether nobody is at work: who edits a state is not, and says nothing of who is."""
         entry = self.threads.current(thread)
@@ -285,20 +292,20 @@ class LedgerSaver(Bound, AwaitedSaver):
             InvalidInput: no thread is named.
             RunIsHeld: the gate does not let the thread go on.
         """
-        return self.load(config, own_configurable(config))
+        return self.load(config, loop_of(config))
 
-    def load(self, config: RunnableConfig, own: MutableMapping[str, Any] | None) -> CheckpointTuple | None:
-        """Load a checkpoint as `get_tuple` does.
-
-        Args:
-            config: says which.
-            own: what the loop that asks reads of its own configuration; None: `config` itself has it.
-        """
+    def load(self, config: RunnableConfig, loop: Any) -> CheckpointTuple | None:
+        """Load a checkpoint as `get_tuple` does; `loop` is what `loop_of` finds."""
         place = place_of(config)
         entering = self._gatekeeper.is_entering(config)
         entered = self._gatekeeper.enter(config) if entering else None
-        if entered is not None and own is not None:
-            own.update((key, told) for key, told in configurable(config).items() if key in (ENTERED, STRICT))
+        if entered is not None and loop is not None:
+            own = own_configurable(loop)
+            if own is not None:
+                own.update(
+                    (key, said) for key, said in configurable(config).items() if key in (ENTERED, STRICT)
+                )
+            at_end(loop, partial(self._rest, entered.entry))
         if place.id is None:
             found = self._checkpoints.newest(place)
             if found is None:

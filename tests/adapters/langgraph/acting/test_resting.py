@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langgraph.channels import EphemeralValue
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.pregel import NodeBuilder, Pregel
 from langgraph.types import Command, Send, interrupt
 
 from ledger import Actor
-from ledger.adapters.langgraph import LedgerSaver, ThreadIsHeld
+from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld
+from ledger.errors import StateMoved, Superseded
 from tests.adapters.langgraph.acting.agents import Bank, agent_of, answers, ask, beside, call, on, saving
 
 TWO = Actor("agent:payer", session="two")
@@ -219,9 +222,130 @@ def test_who_edits_a_state_says_nothing_of_who_is_at_work() -> None:
         assert rests(saver)
         agent.update_state(on("new"), ask("edited"))
         assert rests(saver, "new#1")
-        still = graph_of(
-            saver, {"a": NOTHING, "b": NOTHING}, (START, "a"), ("a", "b"), interrupt_before=["b"]
+        seen: list[bool] = []
+
+        def node(state: MessagesState) -> dict[str, Any]:
+            agent.update_state(on("other"), ask("edited"))
+            seen.append(rests(saver, "other#1"))
+            return {"messages": []}
+
+        with pytest.raises(StateMoved):
+            graph_of(saver, {"a": NOTHING, "b": node}, (START, "a"), ("a", "b")).invoke(ask(), on("other"))
+        assert seen == [False]
+
+
+# --- a loop that has ended -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("stop", ["interrupt_before", "interrupt_after"])
+def test_a_graph_that_stopped_at_a_node_rests(stop: str, durability: Any) -> None:
+    ran: list[str] = []
+
+    def node(state: MessagesState) -> dict[str, Any]:
+        ran.append("node")
+        return {"messages": []}
+
+    nodes = {"a": NOTHING, "node": node}
+    with saving() as saver:
+        graph_of(saver, nodes, (START, "a"), ("a", "node")).invoke(
+            ask(), on("t"), durability=durability, **{stop: ["node" if stop == "interrupt_before" else "a"]}
         )
-        still.invoke(ask(), on("other"))
-        still.update_state(on("other"), ask("edited"))
-        assert not rests(saver, "other#1")
+        assert rests(saver)
+        assert not ran
+        other = graph_of(beside(saver, actor=TWO), nodes, (START, "a"), ("a", "node"))
+        other.invoke(None, on("t"), durability=durability)
+        assert not other.get_state(on("t")).next
+    assert ran == ["node"]
+
+
+def test_a_graph_that_stopped_in_a_graph_inside_of_it_rests() -> None:
+    with saving() as saver:
+        inner = graph_of(None, {"node": NOTHING}, (START, "node"), interrupt_before=["node"])  # type: ignore[arg-type]
+        graph = graph_of(saver, {"inner": inner}, (START, "inner"))
+        graph.invoke(ask(), on("t"))
+        assert graph.get_state(on("t")).next == ("inner",)
+        assert rests(saver)
+
+
+def test_where_a_graph_stopped_is_read_as_if_nothing_had_been_said_of_it() -> None:
+    with saving() as saver:
+        nodes, edges = {"a": NOTHING, "b": NOTHING}, ((START, "a"), ("a", "b"))
+        graph = graph_of(saver, nodes, *edges, interrupt_before=["a", "b"])
+        for due in ("a", "b"):
+            graph.invoke(ask() if due == "a" else None, on("t"))
+            state = graph.get_state(on("t"))
+            assert (state.next, state.interrupts) == ((due,), ())
+            found = saver.get_tuple(on("t"))
+            assert found is not None
+            assert not found.pending_writes
+        saver.copy_thread("t", "copy")
+        assert graph.get_state(on("copy")).next == ("b",)
+        graph.invoke(None, on("t"))
+        assert not graph.get_state(on("t")).next
+        parts = [one.event.task for one in saver.ledger.log("t#1") if one.name == "state.part_saved"]  # type: ignore[attr-defined]
+        assert parts.count("rests") == 2
+
+
+def test_a_graph_that_is_left_before_its_end_rests_once_it_is_closed() -> None:
+    with saving() as saver:
+        graph = graph_of(saver, {"a": NOTHING, "b": NOTHING}, (START, "a"), ("a", "b"))
+        stream = graph.stream(ask(), on("t"), stream_mode="updates")
+        next(stream)
+        stream.close()
+        assert graph.get_state(on("t")).next == ("b",)
+        assert rests(saver)
+
+
+def test_a_graph_of_a_kind_whose_nodes_cannot_be_counted_rests_when_it_has_ended() -> None:
+    with saving() as saver:
+        node = NodeBuilder().subscribe_only("a").do(lambda said: said + said).write_to("b")
+        pregel: Any = Pregel(
+            nodes={"one": node},
+            channels={"a": EphemeralValue(str), "b": EphemeralValue(str)},
+            input_channels=["a"],
+            output_channels=["b"],
+            checkpointer=saver,
+        )
+        assert pregel.invoke({"a": "so"}, on("t")) == {"b": "soso"}
+        assert rests(saver)
+
+
+def test_a_graph_that_was_overtaken_says_nothing_of_who_is_at_work_now() -> None:
+    begun, ended = threading.Event(), threading.Event()
+    seen: list[bool] = []
+
+    def works(state: MessagesState) -> dict[str, Any]:
+        begun.set()
+        assert ended.wait(30)
+        seen.append(rests(saver))
+        return {"messages": []}
+
+    def overtaken(state: MessagesState) -> dict[str, Any]:
+        later.start()
+        assert begun.wait(30)
+        return {"messages": []}
+
+    with saving() as saver:
+        service = beside(saver, actor=Actor("service:two"), gate=Gate(live_seconds=0))
+        graph = graph_of(service, {"node": works}, (START, "node"))
+        later = threading.Thread(target=graph.invoke, args=(ask(), on("t")))
+        with pytest.raises(Superseded):
+            graph_of(saver, {"node": overtaken}, (START, "node")).invoke(ask(), on("t"))
+        ended.set()
+        later.join()
+        assert seen == [False]
+        assert rests(saver)
+
+
+@pytest.mark.anyio
+async def test_a_graph_that_stopped_at_a_node_rests_in_an_event_loop_too() -> None:
+    with saving() as saver:
+        other = beside(saver, actor=TWO)
+        nodes, edges = {"a": NOTHING, "b": NOTHING}, ((START, "a"), ("a", "b"))
+        await graph_of(saver, nodes, *edges, interrupt_before=["b"]).ainvoke(ask(), on("t"))
+        assert rests(saver)
+        await graph_of(other, nodes, *edges).ainvoke(None, on("t"))
+        assert not (await graph_of(other, nodes, *edges).aget_state(on("t"))).next
+        saver.faces.close()
+        other.faces.close()

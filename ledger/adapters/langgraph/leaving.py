@@ -1,0 +1,69 @@
+"""What is said when the loop of a graph has ended: that its thread rests, where the graph did not say so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack, ExitStack
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from ledger.adapters.langgraph.codec import GraphCodec
+from ledger.adapters.langgraph.configs import state_name
+from ledger.adapters.langgraph.heads import write_part
+from ledger.adapters.threads import Entry
+from ledger.adapters.threads.naming import line_name
+from ledger.errors import LedgerError, RunIsClosed, Superseded
+
+log = logging.getLogger("ledger")
+NAME = "rests"
+"""Stands in the place of a task: none wrote it."""
+
+
+def at_end(loop: Any, do: Callable[[], None]) -> None:
+    """Have something done when the loop of a graph has ended, and all that it began to save is saved.
+
+    What a loop leaves open it closes by a stack, the last first: what is put there when it begins to read
+    comes last. Where it has none, nothing is done.
+    """
+    stack = getattr(loop, "stack", None)
+    if isinstance(stack, ExitStack):
+        stack.callback(do)
+    elif isinstance(stack, AsyncExitStack):
+        stack.push_async_callback(_aside, do)
+
+
+async def _aside(do: Callable[[], None]) -> None:
+    with anyio.CancelScope(shield=True):
+        await to_thread.run_sync(do)
+
+
+def rest(entry: Entry, checkpoint: str, codec: GraphCodec) -> None:
+    """Say that a thread rests, unless that is said: no node of its graph is at work any more.
+
+    Args:
+        entry: the run as the graph entered it. Once another goes on with it, nothing is said.
+        checkpoint: the last one of the graph.
+        codec: writes what a task wrote: nothing.
+    """
+    try:
+        contract = entry.run.contract
+        if (
+            contract.alive.rests
+            or contract.closed is not None
+            or contract.incarnation != entry.run.incarnation
+        ):
+            return
+        entry.run.save_state_part(
+            state_name(checkpoint),
+            state_name(NAME),
+            write_part(codec, (), NAME, ""),
+            line=line_name(""),
+            rests=True,
+        )
+    except (RunIsClosed, Superseded):
+        return
+    except LedgerError as error:  # others wait for a while then
+        log.warning("that thread %r rests could not be said: %s", entry.thread, error)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from ledger.application.edge import Edge
-from ledger.application.kind import Kind, Seen
+from ledger.application.kind import Kind, Prior, Seen
 from ledger.application.statements import Context
 from ledger.canonical import invalid
 from ledger.codec import encode
@@ -61,6 +61,11 @@ class Draft(Generic[S]):
         """Tell whether guards agree with those that are here already."""
         mine = self._guards
         return all(mine.get(name, expected) == expected for name, expected in guards.items())
+
+    def holds(self, wanted: Prior) -> bool:
+        """Tell whether what is to be looked up in the store is among what is drafted."""
+        key, act = wanted.key, wanted.act
+        return any(row.key == key is not None or row.act == act is not None for row in self._rows)
 
     def add(
         self,

@@ -56,6 +56,15 @@ class Beside(NamedTuple, Generic[S]):
     """What other streams have of a grant that is to end."""
 
 
+class Prior(NamedTuple):
+    """Which records to look up that a command is decided on: those under one of these digests."""
+
+    key: bytes | None = None
+    act: bytes | None = None
+    limit: int = 8
+    """The newest so many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[S]):
     """What a kind of stream means: how it is folded, decided, and kept in snapshots."""
@@ -67,8 +76,8 @@ class Kind(Generic[S]):
     decide: Callable[[S, Command, Given], Decision]
     load: Callable[[Edge, str], Found[S]]
     """Read the state as it is stored."""
-    prior: Callable[[str, S, Command], bytes | None]
-    """Say under which digest to look for what a command speaks of and the state no longer holds."""
+    prior: Callable[[str, S, Command], Prior | None]
+    """Say where to look for what a command speaks of and the state no longer holds."""
     sources: Callable[[S, Command], Iterable[str]]
     """Say on which source streams a command is decided."""
     judges_leases: Callable[[Command], bool] = lambda command: False

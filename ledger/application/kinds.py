@@ -7,12 +7,12 @@ from functools import reduce
 from typing import Any
 
 from ledger.application.edge import Edge
-from ledger.application.kind import NOWHERE, Beside, Found, Head, Kind
+from ledger.application.kind import NOWHERE, Beside, Found, Head, Kind, Prior
 from ledger.application.looking import leases_of, look_up
 from ledger.application.passed_on import read_beneath
 from ledger.application.rows import chained, linked
 from ledger.application.statements import Asking
-from ledger.codec import message_digest, observation_digest
+from ledger.codec import line_digest, message_digest, observation_digest
 from ledger.commands import (
     AcceptConstraint,
     AcknowledgeRevision,
@@ -31,10 +31,11 @@ from ledger.commands import (
     RestartRun,
     ResumeRun,
     RevokeAuthority,
+    SaveState,
 )
 from ledger.gate import Judgement, Question, judge
 from ledger.record import ZERO_HASH, Record, short_digest
-from ledger.run import assumptions, observations
+from ledger.run import assumptions, observations, states
 from ledger.run.claims import sources_of
 from ledger.run.contract import Contract, by_id
 from ledger.run.decide import TELLING, decide, told
@@ -74,35 +75,46 @@ def _run_snapshot(contract: Contract | None) -> SnapshotRow:
     return SnapshotRow(contract.position, bytes.fromhex(contract.hash), FOLD, save(contract))
 
 
-def _run_prior(run: str, contract: Contract | None, command: Command) -> bytes | None:
-    """Say what to look up where the contract cannot tell whether a command's key is known."""
+def _run_prior(run: str, contract: Contract | None, command: Command) -> Prior | None:
+    """Say what to look up where the contract cannot tell whether what a command speaks of is known."""
     if contract is None:
         return None
     look_up = _LOOKED_UP.get(type(command))
     return None if look_up is None else look_up(run, contract, command)
 
 
-def _message(run: str, contract: Contract, command: RecordMessage) -> bytes | None:
+def _message(run: str, contract: Contract, command: RecordMessage) -> Prior | None:
     if contract.tally.messages == len(contract.messages) or by_id(contract.messages, command.id):
         return None
-    return message_digest(run, command.id)
+    return Prior(message_digest(run, command.id))
 
 
-def _assumption(run: str, contract: Contract, command: RefuteAssumption) -> bytes | None:
-    return short_digest("assumption", run, command.id) if assumptions.to_look_up(contract, command) else None
+def _assumption(run: str, contract: Contract, command: RefuteAssumption) -> Prior | None:
+    if not assumptions.to_look_up(contract, command):
+        return None
+    return Prior(short_digest("assumption", run, command.id))
 
 
 def _observation(
     run: str, contract: Contract, command: RecordObservation | InvalidateObservation
-) -> bytes | None:
-    return observation_digest(run, command.key) if observations.to_look_up(contract, command) else None
+) -> Prior | None:
+    if not observations.to_look_up(contract, command):
+        return None
+    return Prior(observation_digest(run, command.key))
 
 
-_LOOKED_UP: dict[type[Command], Callable[[str, Contract, Any], bytes | None]] = {
+def _state(run: str, contract: Contract, command: SaveState) -> Prior | None:
+    if command.line is None or not states.to_look_up(contract, command):
+        return None
+    return Prior(act=line_digest(run, command.line), limit=1)
+
+
+_LOOKED_UP: dict[type[Command], Callable[[str, Contract, Any], Prior | None]] = {
     RecordMessage: _message,
     RefuteAssumption: _assumption,
     RecordObservation: _observation,
     InvalidateObservation: _observation,
+    SaveState: _state,
 }
 
 

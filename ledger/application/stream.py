@@ -21,7 +21,7 @@ from typing import Generic, TypeVar, cast
 from ledger.application.doubts import Doubts, about, cut_short, naming
 from ledger.application.drafts import Draft
 from ledger.application.edge import Edge
-from ledger.application.kind import Found, Kind
+from ledger.application.kind import Found, Kind, Prior
 from ledger.application.refusals import refusal_error
 from ledger.application.rows import decoded
 from ledger.application.statements import Context, Stated, Statement
@@ -294,9 +294,9 @@ class Stream(Generic[S]):
             given = given._replace(lease_now=(yield Call(partial(self.edge.lease_now, given.now))))
         if not searching and not self._is_about_more(state, command):
             return given
-        digest = self._kind.prior(self.name, state, command)
-        if digest is not None:
-            given = given._replace(prior=(yield Call(partial(self._prior, digest))))
+        wanted = self._kind.prior(self.name, state, command)
+        if wanted is not None:
+            given = given._replace(prior=(yield Call(partial(self._prior, wanted))))
         sources: dict[str, SourceState] = {}
         if context.sources is not None:
             # The gate is asked rarely, and never on what may be old.
@@ -324,8 +324,8 @@ class Stream(Generic[S]):
             )
         return given
 
-    def _prior(self, digest: bytes) -> tuple[Record, ...]:
-        rows = self.edge.store.find(self.edge.tenant, key=digest, limit=PRIOR)
+    def _prior(self, wanted: Prior) -> tuple[Record, ...]:
+        rows = self.edge.store.find(self.edge.tenant, **wanted._asdict())
         return tuple(map(decoded, rows))
 
     def _told(self, decision: Decision, context: Context, now: datetime) -> Steps[Stated]:
@@ -422,7 +422,8 @@ class Stream(Generic[S]):
             try:
                 assert one.command is not None
                 state, given = draft.seen.state, self._given(one, ())
-                if self._kind.is_wanted(state, one.command):
+                wanted = self._kind.prior(self.name, state, one.command)
+                if self._kind.is_wanted(state, one.command) or (wanted is not None and draft.holds(wanted)):
                     continue  # what the store holds of it may be about to be appended here
                 given = yield from self._found_out(state, one, given, False, False)
                 decision = self._kind.decide(state, one.command, given)
@@ -460,9 +461,6 @@ Said = list[tuple[Statement, int]]
 
 LINEAGE = (CloseRun, DropStates, ForkRun, NarrowAuthority, OpenChild, RestartRun, ResumeRun, RevokeAuthority)
 """Commands that are decided on more than one run, or by the gate."""
-
-PRIOR = 8
-"""Newest records under a command's key that it is decided on."""
 
 TOGETHER_BYTES = 1024 * 1024
 """Statements that wait are drafted together until their records take so much."""

@@ -62,12 +62,19 @@ def save(contract: Contract, command: SaveState, given: Given) -> Decision:
         return _not_apart(command)
     known = contract.saved or _NONE
     newest = next((one for one in known.lines if one.line == command.line), None)
+    let_go = known.let_go
+    if newest is None and to_look_up(contract, command):
+        newest = _looked_up(command, given)
+        if newest is None:
+            let_go = 0
+        elif newest.position < (known.dropped or 0):
+            newest = None  # it may have been given up since
     if newest is not None and (newest.id, newest.content) == (command.id, content):
         return stands_at(newest.position)
     if command.dropped != known.dropped:
         return _moved(contract, command, "states were dropped since what it rests on was read", known.dropped)
     if not command.branch:
-        since = _moved_since(known, newest, command)
+        since = _moved_since(known, newest, command, let_go)
         if since is not None:
             what, position = since
             then = "the line was empty" if command.parent is None else f"{command.parent!r} was its newest"
@@ -75,13 +82,44 @@ def save(contract: Contract, command: SaveState, given: Given) -> Decision:
     return admitted(stated(StateSaved, command, content=content))
 
 
-def _moved_since(known: Saved, newest: SavedLine | None, command: SaveState) -> tuple[str, int] | None:
-    """Say what happened to a line since the parent was its newest state; None: nothing that is known."""
+def to_look_up(contract: Contract, command: SaveState) -> bool:
+    """Tell whether the contract cannot say what the newest state of a line is, and the store can.
+
+    Then the newest that was saved on the line is asked for. The main line is not found by its name.
+    """
+    known = contract.saved
+    return (
+        known is not None
+        and known.let_go > (command.seen or 0)
+        and not command.branch
+        and command.line is not None
+        and all(one.line != command.line for one in known.lines)
+    )
+
+
+def _looked_up(command: SaveState, given: Given) -> SavedLine | None:
+    """Return what was saved last on the line of a state, dropped or not; None: nothing ever was."""
+    for record in reversed(given.prior):
+        event = record.event
+        if isinstance(event, StateSaved) and event.line == command.line:
+            return SavedLine.unchecked(
+                {"content": event.content, "id": event.id, "line": event.line, "position": record.position}
+            )
+    return None
+
+
+def _moved_since(
+    known: Saved, newest: SavedLine | None, command: SaveState, let_go: int
+) -> tuple[str, int] | None:
+    """Say what happened to a line since the parent was its newest state; None: nothing that is known.
+
+    Lines of which nothing is known moved up to `let_go`.
+    """
     if newest is not None:
         return None if newest.id == command.parent else (f"{newest.id!r} was saved", newest.position)
     seen = command.seen or 0
-    if known.let_go > seen:
-        return "other lines moved so often", known.let_go
+    if let_go > seen:
+        return "other lines moved so often", let_go
     # The first state of a line has no parent that could have been given up.
     if command.parent is not None and known.dropped is not None and known.dropped > seen:
         return "states were dropped", known.dropped
@@ -99,9 +137,9 @@ def save_part(contract: Contract, command: SaveStatePart, given: Given) -> Decis
 def drop(contract: Contract, command: DropStates, given: Given) -> Decision:
     """Of no drop there is nothing to say.
 
-    It stands also where nothing was saved: parts may have been kept here after a state of another run, and who
-    is about to save on what was given up elsewhere has to look again. So it does where it names none, in a
-    later run.
+    It stands also where nothing was saved: parts may have been kept here after a state of another run, and
+    who is about to save on what was given up elsewhere has to look again. So it does where it names none, in
+    a later run.
     """
     events: tuple[Event, ...] = ()
     if command.all or command.states:

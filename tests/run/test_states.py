@@ -228,14 +228,32 @@ def test_a_contract_names_the_lines_that_moved_last() -> None:
     assert known.let_go == 3, "where line-1 moved last"
 
 
-def test_a_line_that_is_not_named_may_have_moved_unless_it_was_looked_at_since() -> None:
+def test_what_moved_last_on_a_line_that_is_not_named_is_looked_up() -> None:
     history = many(LINES + 1)
-    state = x.state("s-2", line="line-0", parent="s-1")
-    history.when(save("s-2", "s-1", line="line-0")).then_refused("state_moved", position=2)
-    history.when(save("s-2", "s-1", line="line-0", seen=1)).then_refused("state_moved", position=2)
-    history.when(save("s-2", "s-1", line="line-0", seen=2)).then(state)
+    state, there = x.state("s-2", line="line-0", parent="s-1"), history.records[1:2]
+    for seen in (None, 1, 2):
+        history.when(save("s-2", "s-1", line="line-0", seen=seen), prior=there).then(state)
+    history.when(save("s-2", "s-9", line="line-0"), prior=there).then_refused("state_moved", position=2)
+    history.when(save("s-1", line="line-0"), prior=there).then_stands_at(2)
     history.when(save("s-2", "s-1", line="line-0", branch=True)).then(state.with_fields({"branch": True}))
-    history.when(save("s-1", line="new", seen=2)).then(x.state("s-1", line="new"))
+    # Nothing was ever saved on a line that begins.
+    history.when(save("s-1", line="new")).then(x.state("s-1", line="new"))
+
+
+def test_the_main_line_may_have_moved_where_it_is_not_named_unless_it_was_looked_at_since() -> None:
+    lines = many(LINES + 1).records[1:]
+    history = SAVED.also(*(record.event for record in lines))
+    history.when(save("s-2", "s-1", seen=2)).then_refused("state_moved", position=3)
+    history.when(save("s-2", "s-1", seen=3)).then(TWO)
+
+
+def test_whether_what_moved_last_was_given_up_since_is_not_known() -> None:
+    history = many(LINES + 1).also(dropped("s-9"))
+    command = save("s-2", "s-1", line="line-0", seen=1, dropped=LINES + 3)
+    history.when(command, prior=history.records[1:2]).then_refused("state_moved", position=2)
+    # What goes on from an earlier run has to be looked for after the last drop.
+    command = save("s-2", "s-1", line="new", seen=1, dropped=LINES + 3)
+    history.when(command).then_refused("state_moved", position=LINES + 3)
 
 
 def test_a_drop_of_many_lines_leaves_what_was_let_go_in_doubt() -> None:

@@ -19,14 +19,24 @@ except ModuleNotFoundError as error:  # pragma: no cover - the tests have it
     raise ModuleNotFoundError(
         f"LangChain's agents need {error.name}: pip install '.[langchain]' in a checkout", name=error.name
     ) from error
+from langchain_core.runnables import RunnableConfig
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from ledger import Actor
 from ledger.adapters.langgraph.declared import Declarations
+from ledger.adapters.langgraph.model_calls import observed
 from ledger.adapters.langgraph.prompting import acontract_text, before_history, contract_text
 from ledger.adapters.langgraph.results import Outcome
-from ledger.adapters.langgraph.running import Saver, check_goes_on, given
+from ledger.adapters.langgraph.running import (
+    Saver,
+    aledger_run,
+    check_goes_on,
+    given,
+    ledger_run,
+    saver_of,
+)
 from ledger.adapters.langgraph.tool_node import ANSWERS, LedgerToolCalls, Repeats
+from ledger.application.ledger import edge_of
 from ledger.canonical import invalid
 
 
@@ -44,6 +54,7 @@ class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
         tools: Declarations = (),
         *,
         contract: bool = True,
+        record_model_calls: bool = False,
         repeats: Repeats | None = None,
         refusals: Literal["tell", "raise"] = "tell",
         answers_as: Actor = ANSWERS,
@@ -54,6 +65,10 @@ class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
             saver: the `LedgerSaver` that the agent is made with.
             tools: what is declared of each tool, by its name.
             contract: put the contract before the history.
+            record_model_calls: record each call of the model that was answered as an observation, of the
+                tool `model`: which one answered, the tokens that it says it took, the ids of its messages
+                and which tools they call, and digests of what was asked and answered. No words are kept by
+                it, so a call whose answer was lost is made again.
             repeats: says why a call is done although the same act was done before.
             refusals: `raise` stops the graph at refusals too.
             answers_as: who writes what people answer through the graph.
@@ -66,16 +81,23 @@ class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
         self.calls = LedgerToolCalls(saver, tools, repeats=repeats, refusals=refusals, answers_as=answers_as)
         """What the calls go through; for a `ToolNode` of the same graph."""
         self._contract = contract
+        self._saver = saver
+        self._records = record_model_calls
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Put the contract before the history."""
         self._check_names(request)
-        if not self._contract:
-            check_goes_on(given(None))
-            return handler(request)
-        return handler(_told(request, contract_text()))
+        config = given(None)
+        if self._contract:
+            request = _told(request, contract_text(config))
+        else:
+            check_goes_on(config)
+        response = handler(request)
+        if self._records:
+            ledger_run(config).observe(**self._observed(request, response, config))
+        return response
 
     async def awrap_model_call(
         self,
@@ -84,10 +106,22 @@ class LedgerMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Put the contract before the history."""
         self._check_names(request)
-        if not self._contract:
-            check_goes_on(given(None))
-            return await handler(request)
-        return await handler(_told(request, await acontract_text()))
+        config = given(None)
+        if self._contract:
+            request = _told(request, await acontract_text(config))
+        else:
+            check_goes_on(config)
+        response = await handler(request)
+        if self._records:
+            run = await aledger_run(config)
+            await run.observe(**self._observed(request, response, config))
+        return response
+
+    def _observed(
+        self, request: ModelRequest[Any], response: ModelResponse[Any], config: RunnableConfig
+    ) -> dict[str, Any]:
+        now = edge_of(self._saver.ledger).now()
+        return observed(request, response, now, config, saver_of(config).codec)
 
     def _check_names(self, request: ModelRequest[Any]) -> None:
         """Hold what is declared against the tools of the agent, which are known once its model is called."""

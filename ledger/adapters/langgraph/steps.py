@@ -54,18 +54,18 @@ def requested(request: ToolCallRequest, same: Callable[[Mapping[str, Any]], str]
     asking = next((one for one in _messages(request.state) if _asks(one, call)), None)
     step = node_path(str(configurable(config).get("checkpoint_ns") or ""))
     if asking is None:
-        return Requested(_id(f"{step}/{call['id']}"), 1, 1)
-    earlier = tuple(_id(f"{step}/{id}") for id in _earlier(request.state, asking))
+        return Requested(as_id(f"{step}/{call['id']}"), 1, 1)
+    earlier = tuple(as_id(f"{step}/{id}") for id in _earlier(request.state, asking))
     named = [one for one in asking.tool_calls if one["name"] == call["name"]]
     if len(named) == 1:
-        return Requested(_id(f"{step}/{asking.id or call['id']}"), 1, 1, earlier)
+        return Requested(as_id(f"{step}/{asking.id or call['id']}"), 1, 1, earlier)
     mine, by_id = same(call["args"]), [one for one in named if one["id"] == call["id"]]
     said = next((one for one in by_id if same(one["args"]) == mine), by_id[0])
     alike = [one for one in named if same(_changed(one["args"], said["args"], call["args"])) == mine]
     if sum(one["id"] == call["id"] for one in alike) > 1:
         return None
     place = next((at for at, one in enumerate(alike, 1) if one is said), 1)
-    return Requested(_id(f"{step}/{asking.id or call['id']}"), place, len(alike), earlier)
+    return Requested(as_id(f"{step}/{asking.id or call['id']}"), place, len(alike), earlier)
 
 
 def _changed(args: Mapping[str, Any], said: Mapping[str, Any], real: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _lists(state: Any) -> list[list[Any]]:
     return [part for part in parts if isinstance(part, list)]
 
 
-def _id(text: str) -> str:
+def as_id(text: str) -> str:
     """Return a text as an id: as it is, or cut and told apart by a digest."""
     try:
         return check_id(text)

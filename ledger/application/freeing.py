@@ -180,6 +180,8 @@ class _Work:
         self._actor = self.edge.actor if asked.actor is None else asked.actor
         self._run: Run = ledger.run(run, actor=self._actor)
         self._rests_on = RestingOn(self.edge, run, resting)
+        self._saved: list[SavedState | SavedPart] = []
+        self._saved_upto = 0
 
     # --- what goes --------------------------------------------------------------------------------
 
@@ -211,7 +213,7 @@ class _Work:
         last = contract.position if upto is None else upto
         kept: list[SavedState | SavedPart] = []
         gone: dict[bytes, None] = {}
-        for one in ever_saved(self.edge, self._run.id, contract.position):
+        for one in self._ever_saved(contract):
             if drops.dropped(one.line, state_id(one), one.position):
                 gone[one.digest] = None
             else:
@@ -234,6 +236,12 @@ class _Work:
         goes = self._unneeded(gone, stays) if gone else []
         given = sum(name in alive for name in names)
         return _Found(given, list(names), list(dict.fromkeys(map(name_of, stays))), goes)
+
+    def _ever_saved(self, contract: Contract) -> Sequence[SavedState | SavedPart]:
+        """Read what the run ever saved, each once."""
+        self._saved += list(ever_saved(self.edge, self._run.id, contract.position, after=self._saved_upto))
+        self._saved_upto = contract.position
+        return self._saved
 
     def _unneeded(self, gone: Iterable[bytes], stays: Sequence[SavedState | SavedPart]) -> list[bytes]:
         """List what of some contents is here and not needed by what stays, which is read for this."""

@@ -335,9 +335,11 @@ def _kept(rows: Iterable[StoredRow], line: str | None, id: str, drops: Drops) ->
     return [one for one in found if not drops.dropped(line, id, one.position)]
 
 
-def ever_saved(edge: Edge, run: str, upto: int) -> Iterator[SavedState | SavedPart]:
-    """Yield every state and every part that was saved up to a position, the oldest first, dropped or not."""
-    after = 0
+def ever_saved(edge: Edge, run: str, upto: int, *, after: int = 0) -> Iterator[SavedState | SavedPart]:
+    """Yield every state and every part that was saved up to a position, the oldest first, dropped or not.
+
+    With `after` only what was saved behind that position.
+    """
     while rows := edge.store.read(edge.tenant, run, after=after, upto=upto, limit=PAGE):
         after = rows[-1].position
         for row in rows:

@@ -25,6 +25,8 @@ PARTS = 100_000
 """More parts than this are read of no state."""
 DROPS = 100_000
 """More drops than this are read of no run."""
+LINES_KEPT = 64
+"""Lines of a run of which it is kept what was looked up last."""
 
 
 class SavedState(NamedTuple):
@@ -80,6 +82,15 @@ class LookedUp(NamedTuple):
     """What was kept of the work after it; None: `parts` tells."""
 
 
+class _Kept(NamedTuple):
+    """A state that was looked up at a position of its run."""
+
+    position: int
+    id: str
+    state: SavedState | None
+    parts: list[SavedPart] | None
+
+
 class StateReader:
     """Reads the states of one run, given its contract; it keeps what was dropped."""
 
@@ -87,6 +98,7 @@ class StateReader:
         self._edge = edge
         self._run = run
         self._drops = NO_DROPS
+        self._kept: dict[str | None, _Kept] = {}
 
     def newest(self, contract: Contract, line: str | None) -> FoundState:
         """Find the state of a line that was saved last."""
@@ -105,7 +117,15 @@ class StateReader:
         if id is None:
             state = newest_state(self._edge, contract, line, drops)
         else:
-            state, parts = _state_and_parts(self._edge, contract.run, line, id, drops)
+            # What was kept after a state stands in the run, too: where that stands still, so does this.
+            kept = self._kept.get(line)
+            if kept is None or (kept.position, kept.id) != (contract.position, id):
+                found = _state_and_parts(self._edge, contract.run, line, id, drops)
+                kept = _Kept(contract.position, id, *found)
+                if len(self._kept) >= LINES_KEPT:
+                    self._kept = {}
+                self._kept[line] = kept
+            state, parts = kept.state, kept.parts
         return LookedUp(self._found(contract, state), contract.closed is not None, parts)
 
     def all(self, contract: Contract, before: int | None) -> Iterator[SavedState]:
@@ -248,7 +268,7 @@ def _state_and_parts(
     if not saves:
         return None, None
     state = state_of(decoded(saves[-1]))
-    if drops.dropped(line, id, state.position):
+    if drops.last and drops.dropped(line, id, state.position):
         return None, None
     rest = [row for row in rows if row.key == key_of_parts]
     return state, None if len(rest) == PARTS_AT_ONCE else _kept(rest, line, id, drops)
@@ -332,7 +352,7 @@ def parts_of_each(edge: Edge, states: Sequence[SavedState], drops: Drops) -> lis
 def _kept(rows: Iterable[StoredRow], line: str | None, id: str, drops: Drops) -> list[SavedPart]:
     found = [part_of(decoded(row)) for row in rows]
     # They may stand before their state: a program that goes on while its state is being saved finishes parts.
-    return [one for one in found if not drops.dropped(line, id, one.position)]
+    return found if drops.last == 0 else [one for one in found if not drops.dropped(line, id, one.position)]
 
 
 def ever_saved(edge: Edge, run: str, upto: int, *, after: int = 0) -> Iterator[SavedState | SavedPart]:

@@ -57,7 +57,8 @@ def place_of(config: Mapping[str, Any] | None) -> Place:
 def configurable(config: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return what of a configuration is the graph's own."""
     given = None if config is None else config.get("configurable")
-    return given if isinstance(given, Mapping) else {}
+    # Most are dictionaries, and asking whether something is a mapping takes longer than all the rest.
+    return given if type(given) is dict or isinstance(given, Mapping) else {}
 
 
 def thread_of(given: Any) -> str:

@@ -37,6 +37,11 @@ class Packed(NamedTuple):
     lists: dict[str, ListMemo]
     pieces: list[tuple[bytes, Ref]]
     refers_to: tuple[bytes, ...]
+    head: bytes
+    written: dict[str, bytes | tuple[str, list[bytes]]]
+    """The values as they were written; a list as its tag and its elements, as in `ListMemo`."""
+    size: int
+    """Bytes of the values."""
 
     def note(self, memo: Memo, line: str | None, digest: bytes) -> None:
         """Note what is stored now, in a content with this digest."""
@@ -72,10 +77,11 @@ def pack(
     writer.add(head)
     names: dict[str, Any] = {}
     lists: dict[str, ListMemo] = {}
+    written: dict[str, bytes | tuple[str, list[bytes]]] = {}
     for name, value in values.items():
         split = codec.split(value)
         if split is None:
-            piece = codec.dumps(value, name)
+            written[name] = piece = codec.dumps(value, name)
             writer.weigh(len(piece), name)
             names[name] = writer.number(writer.place(piece))
             continue
@@ -83,10 +89,12 @@ def pack(
         known = writer.place_list(writer.written(split.elements, name, old), old)
         writer.weigh(known.size, name)
         lists[name] = known
+        written[name] = split.tag, known.elements
         names[name] = [split.tag, [list(map(writer.number, level)) for level in writer.levels(known)]]
     references = writer.references
     content = write_pack(names, references, writer.pieces)
-    return Packed(content, not len(references), lists, writer.new, references.digests)
+    new, weight = writer.new, writer.weight
+    return Packed(content, not len(references), lists, new, references.digests, head, written, weight)
 
 
 class Written(NamedTuple):
@@ -116,12 +124,12 @@ class _Writer:
         self.pieces: list[bytes] = []
         self.new: list[tuple[bytes, Ref]] = []
         self._here: dict[bytes, Ref] = {}
-        self._weight = 0
+        self.weight = 0
 
     def weigh(self, size: int, path: str) -> None:
         """Refuse what would not be read again."""
-        self._weight += size
-        if self._weight > LARGEST:
+        self.weight += size
+        if self.weight > LARGEST:
             raise invalid(path, f"the state comes to more than {LARGEST} bytes")
 
     def add(self, piece: bytes) -> Ref:

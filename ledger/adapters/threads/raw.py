@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from ledger.adapters.packs import Split
+from ledger.adapters.packs import Codec, Split, Unpacked
 
 
 class RawList(NamedTuple):
@@ -32,3 +33,20 @@ class _Raw:
 
 
 RAW = _Raw()
+
+
+def made_of(raw: Unpacked, codec: Codec, names: Collection[str] | None = None) -> Unpacked:
+    """Decode a state that was read as bytes, or those of its values that are named.
+
+    Raises:
+        UndecodableRecord: a value is none, or of a type that is not known here.
+    """
+    loads, values = codec.loads, {}
+    for name, value in raw.values.items():
+        if names is not None and name not in names:
+            continue
+        if type(value) is RawList:
+            values[name] = codec.join(value.tag, list(map(loads, value.elements)))
+        else:
+            values[name] = loads(value)
+    return Unpacked(raw.head, values)

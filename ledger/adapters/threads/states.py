@@ -8,10 +8,11 @@ from typing import Any
 
 from ledger import Stated
 from ledger.adapters.packs import Codec, Fetch, Memo, Packed, Unpacked, pack, unpack
+from ledger.adapters.threads.held import held_in, hold_read, hold_saved
 from ledger.adapters.threads.knowing import note_learnt, note_used, stands
 from ledger.adapters.threads.located import Located, Nearby, states_in
 from ledger.adapters.threads.naming import line_name, run_name
-from ledger.adapters.threads.raw import RAW
+from ledger.adapters.threads.raw import RAW, made_of
 from ledger.adapters.threads.repeating import is_same
 from ledger.adapters.threads.threads import Entry, Threads
 from ledger.application.ledger import edge_of
@@ -121,9 +122,10 @@ class ThreadStates:
         """Note what is stored now."""
         with entry.mutex:
             for record in stated.records:
-                digest = record.event.content.digest  # type: ignore[attr-defined]
-                packed.note(memo, named, bytes.fromhex(digest))
+                digest = bytes.fromhex(record.event.content.digest)  # type: ignore[attr-defined]
+                packed.note(memo, named, digest)
                 note_used(memo, [(named, name) for name in packed.lists])
+                hold_saved(entry, digest, packed)
             stands(entry, named, id, memo.dropped)
         self.threads.memory.used(entry)
         if self._nearby is not None:
@@ -236,7 +238,8 @@ class ThreadStates:
             UndecodableRecord: it cannot be read, or what it rests on is gone.
             StateMoved: that may be since states were given up after it was found: look for it again.
         """
-        return self._read(found, self._fetching(found, () if names is not None else None), names, learn)
+        own = self._own(found, learn) if names is None else self._own(found, learn)[:1]
+        return self._read(found, self._fetching(found.entry, own), names, learn)
 
     def read_all(
         self, found: Located, *, learn: bool = False
@@ -249,9 +252,10 @@ class ThreadStates:
             IntegrityError, UndecodableRecord, StateMoved: as `read` does.
         """
         parts = self.parts(found) if found.parts is None else found.parts
-        fetch = self._fetching(found, None, [part.digest for part in parts])
+        digests = [part.digest for part in parts]
+        fetch = self._fetching(found.entry, [*self._own(found, learn), *digests])
         unpacked = self._read(found, fetch, None, learn)
-        contents = fetch([part.digest for part in parts])
+        contents = fetch(digests)
         return unpacked, [(part, contents.get(part.digest)) for part in parts]
 
     def read_each(
@@ -269,22 +273,24 @@ class ThreadStates:
         entry = found[0].entry
         parts = entry.run.states.parts_of_each([one.state for one in found])
         digests = {one.state.digest for one in found}
-        fetch = self._fetching(found[0], digests, [part.digest for some in parts for part in some])
+        fetch = self._fetching(entry, [*digests, *(part.digest for some in parts for part in some)])
         for one, some in zip(found, parts, strict=True):
             assert one.entry is entry
             contents = fetch([part.digest for part in some])
             unpacked = self._read(one, fetch, names, learn=False)
             yield one, unpacked, [(part, contents.get(part.digest)) for part in some]
 
-    def _fetching(
-        self, found: Located, rests: Collection[bytes] | None, also: Collection[bytes] = ()
-    ) -> Fetch:
-        """Read a state's own content at once with others, and return what reads those that are missing."""
+    def _own(self, found: Located, learn: bool) -> list[bytes]:
+        """List the contents that a state is made of, its own first, as far as is known; none: it is held."""
         entry, digest = found.entry, found.state.digest
-        if rests is None:
-            with entry.mutex:
-                rests = entry.memo.rests.get(digest, ())
-        known = dict(self._contents(entry, {digest, *rests, *also}))
+        with entry.mutex:
+            if held_in(entry, digest, learn=learn) is not None:
+                return []
+            return [digest, *entry.memo.rests.get(digest, ())]
+
+    def _fetching(self, entry: Entry, at_once: Collection[bytes]) -> Fetch:
+        """Read some contents at once, and return what reads others as they are missing."""
+        known = dict(self._contents(entry, set(at_once))) if at_once else {}
 
         def fetch(digests: Collection[bytes]) -> Mapping[bytes, bytes]:
             missing = [one for one in digests if one not in known]
@@ -313,24 +319,24 @@ class ThreadStates:
 
     def _unpacked(self, found: Located, fetch: Fetch, names: Collection[str] | None, learn: bool) -> Unpacked:
         entry, state = found.entry, found.state
+        with entry.mutex:
+            held = held_in(entry, state.digest, learn=learn)
+        if held is not None:
+            return made_of(held, self.codec, names)
         content = fetch([state.digest]).get(state.digest)
         if content is None:
             raise IntegrityError(
                 f"the content of state {state.id!r} of {state.run!r} is gone", digest=state.digest.hex()
             )
         learnt = Memo(found.dropped) if learn else None
-        unpacked = unpack(
-            state.digest,
-            content,
-            fetch,
-            self.codec,
-            names=names,
-            memo=learnt,
-            line=state.line,
-        )
+        raw = unpack(state.digest, content, fetch, RAW, names=names, memo=learnt, line=state.line)
+        unpacked = made_of(raw, self.codec, names)
         if learnt is not None:
             note_learnt(entry, learnt)
             self.threads.memory.used(entry)
+            if names is None:
+                with entry.mutex:
+                    hold_read(entry, state.digest, raw)
         return unpacked
 
     def parts(self, found: Located) -> list[SavedPart]:

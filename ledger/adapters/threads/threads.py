@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from ledger import Actor, Ledger, Run, Runtime
 from ledger.adapters.packs import Memo
+from ledger.adapters.threads.held import Held
 from ledger.adapters.threads.memory import Memory
 from ledger.adapters.threads.naming import plain_goal, run_name, thread_name
 from ledger.application.ledger import edge_of
@@ -36,6 +37,8 @@ class Entry:
     """Held while the memo, or what stands, is read or changed."""
     stands: OrderedDict[str | None, tuple[str, int | None]] = field(default_factory=OrderedDict)
     """By line a state that the run keeps, with where states were last dropped when it was known to."""
+    held: Held | None = None
+    """What the state is made of that was saved or read last, where that is little."""
 
 
 class Threads:

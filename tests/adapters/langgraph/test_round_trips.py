@@ -100,10 +100,11 @@ def test_a_checkpoint_that_this_process_knows_is_loaded_in_three(
     config = grown(saver, thread, 40)
     saver.put_writes(config, [("count", 1), ("count", 2)], "task-1")
     saver.put_writes(config, [("count", 3)], "task-2")
-    for wanted in (config_of(thread), config):
+    # What was read is held while it is small, but for what tasks wrote.
+    for wanted, requests in ((config_of(thread), ["read", "find_all", "blobs"]), (config, ["read", "blobs"])):
         asked.clear()
         found = saver.get_tuple(wanted)
-        assert asked == ["read", "find_all", "blobs"]
+        assert asked == requests
         assert found is not None
         assert len(found.checkpoint["channel_values"]["messages"]) == 40
         assert [value for _, _, value in found.pending_writes or ()] == [1, 2, 3]
@@ -122,7 +123,22 @@ def test_a_checkpoint_of_another_process_is_looked_for_first(
     assert asked[-4:] == ["read", "find_all", "blobs", "blobs"]
     asked.clear()
     other.get_tuple(config_of(thread))
-    assert asked == ["read", "find_all", "blobs"]
+    assert asked == ["read"], "whether somebody has gone on"
+
+
+def test_a_small_checkpoint_that_this_process_saved_is_loaded_in_two(
+    saver: LedgerSaver, thread: str, asked: list[str]
+) -> None:
+    config = grown(saver, thread, 3)
+    for requests in (["read", "find_all"], ["read"]):
+        asked.clear()
+        found = saver.get_tuple(config_of(thread))
+        assert asked == requests
+        assert found is not None
+        assert found.checkpoint["channel_values"]["count"] == 2
+    asked.clear()
+    assert saver.get_tuple(config) is not None
+    assert asked == ["read"]
 
 
 def test_many_parts_are_read_by_themselves(saver: LedgerSaver, thread: str, asked: list[str]) -> None:

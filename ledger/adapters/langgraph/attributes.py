@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from types import MemberDescriptorType
@@ -44,6 +45,7 @@ def beside(cls: type, fields: Collection[str]) -> Callable[[Any], dict[str, Any]
 
 
 _NOTHING: Mapping[str, Any] = {}
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 
 def set_each(value: Any, attributes: Mapping[str, Any]) -> None:
@@ -63,6 +65,9 @@ def refuse_lost(names: Collection[str]) -> None:
 
 
 def shape_of(fields: Mapping[str, str]) -> str:
-    """Tell classes apart whose values cannot be taken for each other's."""
-    text = "\n".join(f"{name}: {annotation}" for name, annotation in fields.items())
+    """Tell classes apart whose values cannot be taken for each other's.
+
+    A function in an annotation, such as one by which a list grows, lies elsewhere in each process.
+    """
+    text = "\n".join(f"{name}: {_ADDRESS.sub('', annotation)}" for name, annotation in fields.items())
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]

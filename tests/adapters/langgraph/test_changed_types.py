@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import pytest
 from langchain_core.documents import Document
@@ -186,3 +186,34 @@ def test_a_document_with_a_field_that_its_class_has_not_is_told() -> None:
     message = types.of(HumanMessage)
     assert message is not None
     assert message.build({"content": "x"}) == HumanMessage("x")
+
+
+def reduced_by_a_function() -> type:
+    """Make a dataclass as another process makes it: the functions in its annotations lie elsewhere."""
+    reduced = Annotated[list[str], lambda old, new: [*old, *new]]
+    counted = Annotated[int, Field(default_factory=lambda: 3)]
+    fields: list[Any] = [("items", reduced), ("count", counted), ("seed", dataclasses.InitVar[int])]
+
+    def post_init(self: Any, seed: int) -> None:
+        self.total = seed
+
+    return dataclasses.make_dataclass("Cart", fields, namespace={"__post_init__": post_init})
+
+
+def test_a_function_in_an_annotation_does_not_make_it_another_class() -> None:
+    """What tells how a list grows, or makes a default, has an address of its own in each process."""
+    read = read_as(reduced_by_a_function(), reduced_by_a_function()(["a"], 1, seed=7))
+    assert vars(read) == {"items": ["a"], "count": 1, "total": 7}
+
+    def model() -> Any:
+        return create_model(
+            "Cart", items=(list[Annotated[str, lambda: None]], Field(default_factory=list))
+        )
+
+    assert read_as(model(), model().model_construct(items=(1, 2))).items == (1, 2), "not validated"
+
+
+def test_a_new_field_whose_default_is_made_has_another_one_whenever_it_is_read() -> None:
+    numbers = iter(range(9))
+    newer = create_model("Newer", total=(int, 0), number=(int, Field(default_factory=lambda: next(numbers))))
+    assert [read_as(newer, Renamed(total=5)).number for _ in range(3)] == [0, 1, 2]

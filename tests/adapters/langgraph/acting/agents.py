@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,14 +11,22 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import Field
 
 from ledger import Actor, Happened, Ledger, NotHappened, current_effect, open_ledger
-from ledger.adapters.langgraph import LedgerSaver
+from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls
 from ledger.adapters.langgraph.middleware import LedgerMiddleware
 
 AGENT = Actor("agent:payer", session="one")
 KIM = "human:kim"
+HUMAN = Actor(KIM)
+DONE = ("one", "two", "three", "four", "five")
+"""What a model says that calls nothing."""
+ONCE = {"pay": "at_most_once"}
+ASKS = {"pay": {"recovery": "at_most_once", "needs_approval": True}}
+YES = {"approve": True, "by": KIM}
+NO = {"approve": False, "by": KIM, "reason": "not this one"}
 
 
 class Script(BaseChatModel):
@@ -50,6 +58,9 @@ class Script(BaseChatModel):
 
 def call(tool: str, id: str = "call-1", /, **args: Any) -> ToolCall:
     return ToolCall(name=tool, args=args, id=id, type="tool_call")
+
+
+PAY = call("pay", order=17, amount="10.00")
 
 
 class Bank:
@@ -116,6 +127,34 @@ def agent_of(
         middleware=[*before, acts, *behind],
         checkpointer=saver,
     )
+
+
+@contextmanager
+def paying(
+    lines: Sequence[Any], declared: Any = (), *, before: Sequence[Any] = (), **options: Any
+) -> Iterator[tuple[LedgerSaver, Bank, Any]]:
+    """Open a ledger, and make an agent on it that pays through a bank; `options` are the saver's."""
+    bank = Bank()
+    with saving(**options) as saver:
+        yield saver, bank, agent_of(saver, lines, [bank.pay], declared, before=before)
+
+
+def chain(saver: LedgerSaver | None, nodes: Mapping[str, Any], **options: Any) -> Any:
+    """Make a graph whose nodes come one after another; `options` are those of its compilation."""
+    builder: Any = StateGraph(MessagesState)
+    last = START
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+        builder.add_edge(last, name)
+        last = name
+    return builder.compile(checkpointer=saver, **options)
+
+
+def graph_of_calls(saver: LedgerSaver, calls: Sequence[Any], tools: Sequence[Any], declared: Any) -> Any:
+    """Make a graph whose calls of tools are all made by one task."""
+    asks = AIMessage("", tool_calls=list(calls))
+    acts = LedgerToolCalls(saver, declared).node(tools)
+    return chain(saver, {"model": lambda _: {"messages": [asks.model_copy(deep=True)]}, "tools": acts})
 
 
 def on(thread: str, **more: Any) -> RunnableConfig:

@@ -9,7 +9,17 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import StructuredTool
 from pydantic import BaseModel, Field
 
-from tests.adapters.langgraph.acting.agents import Bank, agent_of, answers, ask, call, on, saving
+from tests.adapters.langgraph.acting.agents import (
+    ONCE,
+    Bank,
+    agent_of,
+    answers,
+    ask,
+    call,
+    on,
+    paying,
+    saving,
+)
 
 PAY = call("pay", "a", order=17, amount="1")
 
@@ -36,9 +46,7 @@ class Front(AgentMiddleware[Any, Any, Any]):
 def test_calls_that_come_to_the_same_are_done_as_often_as_a_message_asks_for_them(
     second: Any, before: list[Any]
 ) -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY, second], "done"], [bank.pay], {"pay": "at_most_once"}, before=before)
+    with paying([[PAY, second], "done"], ONCE, before=before) as (_saver, bank, agent):
         told = agent.invoke(ask(), on("t"))
         assert sorted(str(one.content) for one in answers(told)) == ['{"id": "ch_1"}', '{"id": "ch_2"}']
         again = next(one for one in agent.get_state_history(on("t")) if "tools" in one.next)
@@ -47,9 +55,7 @@ def test_calls_that_come_to_the_same_are_done_as_often_as_a_message_asks_for_the
 
 
 def test_of_two_that_are_told_apart_by_nothing_the_model_is_told() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY, PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+    with paying([[PAY, PAY], "done"], ONCE) as (_saver, bank, agent):
         told = answers(agent.invoke(ask(), on("t")))
         assert ["same id" in str(one.content) for one in told] == [True, True]
     assert not bank.paid
@@ -59,7 +65,7 @@ def test_calls_with_one_id_and_other_arguments_are_two_acts() -> None:
     bank = Bank()
     with saving() as saver:
         both = [PAY, call("pay", "a", order=18, amount="1")]
-        agent_of(saver, [both, "done"], [bank.pay], {"pay": "at_most_once"}).invoke(ask(), on("t"))
+        agent_of(saver, [both, "done"], [bank.pay], ONCE).invoke(ask(), on("t"))
     assert sorted(bank.paid) == [(17, "1"), (18, "1")]
 
 
@@ -78,6 +84,6 @@ def test_what_is_left_out_is_what_stands_for_it() -> None:
     tool = StructuredTool.from_function(pay, name="pay", description="Pay.", args_schema=Order)
     lines = [[call("pay", order=1)], [call("pay", order=1, notes=[])], "done"]
     with saving() as saver:
-        told = agent_of(saver, lines, [tool], {"pay": "at_most_once"}).invoke(ask(), on("t"))
+        told = agent_of(saver, lines, [tool], ONCE).invoke(ask(), on("t"))
         assert "possible_repeat" in str(answers(told)[1].content)
     assert got == [(1, [])]

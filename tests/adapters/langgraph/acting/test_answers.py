@@ -7,18 +7,26 @@ from typing import Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage
 from langgraph.errors import GraphInterrupt
-from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
-from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls
-from tests.adapters.langgraph.acting.agents import KIM, Bank, agent_of, answers, ask, call, on, saving
+from tests.adapters.langgraph.acting.agents import (
+    KIM,
+    PAY,
+    YES,
+    Bank,
+    agent_of,
+    answers,
+    ask,
+    call,
+    graph_of_calls,
+    on,
+    paying,
+    saving,
+)
 
 ASKS = {"recovery": "at_most_once", "needs_approval": True}
-YES = {"approve": True, "by": KIM}
 NO = {"approve": False, "by": KIM}
-PAY = call("pay", order=17, amount="10.00")
 
 
 def by_id(asked: Any, answer: Any) -> Any:
@@ -34,15 +42,6 @@ WAYS = pytest.mark.parametrize("resume", [by_id, plain])
 
 def interrupts(told: dict[str, Any]) -> list[Any]:
     return list(told.get("__interrupt__", ()))
-
-
-def graph_of(saver: LedgerSaver, tools: list[Any], calls: list[Any], declared: Any) -> Any:
-    """Make a graph whose calls of tools are all made by one task."""
-    builder: Any = StateGraph(MessagesState)
-    builder.add_node("model", lambda _: {"messages": [AIMessage("", tool_calls=calls)]})
-    builder.add_node("tools", LedgerToolCalls(saver, declared).node(tools))
-    builder.add_edge(START, "model").add_edge("model", "tools")
-    return builder.compile(checkpointer=saver)
 
 
 @WAYS
@@ -63,7 +62,7 @@ def test_what_asks_beside_an_approval_is_asked_about_itself(
         calls = [PAY, call("wipe", "call-2", disk="sda")]
         declared = {"pay": ASKS, "wipe": {"recovery": "at_most_once", "definite_errors": GraphInterrupt}}
         order = calls if first == "pay" else calls[::-1]
-        graph = graph_of(saver, [bank.pay, wipe], order, declared)
+        graph = graph_of_calls(saver, order, [bank.pay, wipe], declared)
         told, asked = graph.invoke(ask(), on("t")), list[Any]()
         while interrupts(told):
             (one,) = interrupts(told)
@@ -127,7 +126,7 @@ def test_a_plain_answer_answers_the_question_that_it_was_given_to_and_none_that_
     bank = Bank()
     with saving() as saver:
         calls = [call("pay", str(at), order=at, amount="1") for at in range(2)]
-        graph = graph_of(saver, [bank.pay], calls, {"pay": ASKS})
+        graph = graph_of_calls(saver, calls, [bank.pay], {"pay": ASKS})
         (first,) = interrupts(graph.invoke(ask(), on("t")))
         (second,) = interrupts(graph.invoke(Command(resume=YES), on("t")))
         assert second.id != first.id
@@ -140,9 +139,7 @@ def test_a_plain_answer_answers_the_question_that_it_was_given_to_and_none_that_
 
 
 def test_what_is_no_answer_takes_none_away_from_the_answer_that_follows() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": ASKS})
+    with paying([[PAY], "done"], {"pay": ASKS}) as (_saver, bank, agent):
         (asked,) = interrupts(agent.invoke(ask(), on("t")))
         with pytest.raises(ValueError, match="an approval is answered with"):
             agent.invoke(Command(resume=True), on("t"))

@@ -18,22 +18,23 @@ from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls
 from ledger.errors import InvalidInput, NotAuthenticated, OutcomeUnknown
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
+    ASKS,
     KIM,
+    NO,
+    PAY,
+    YES,
     Bank,
     agent_of,
     answers,
     ask,
     beside,
     call,
+    graph_of_calls,
     names,
     on,
+    paying,
     saving,
 )
-
-PAY = call("pay", order=17, amount="10.00")
-ASKS = {"pay": {"recovery": "at_most_once", "needs_approval": True}}
-YES = {"approve": True, "by": KIM}
-NO = {"approve": False, "by": KIM, "reason": "not this one"}
 
 
 def calls(count: int) -> list[Any]:
@@ -45,9 +46,7 @@ def interrupts(told: dict[str, Any]) -> list[Any]:
 
 
 def test_what_waits_is_asked_by_an_interrupt_that_says_what_about() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "done"], ASKS) as (saver, bank, agent):
         (asked,) = interrupts(agent.invoke(ask(), on("t")))
         (approval,) = saver.ledger.contract("t#1").approvals
         value = asked.value
@@ -85,9 +84,7 @@ def test_a_constraint_that_demands_a_person_is_named_and_so_is_the_end_of_the_ti
 
 
 def test_a_no_is_told_to_the_model_with_the_reason() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "done"], ASKS) as (_saver, bank, agent):
         agent.invoke(ask(), on("t"))
         (told,) = answers(agent.invoke(Command(resume=NO), on("t")))
         assert told.status == "error"
@@ -96,9 +93,7 @@ def test_a_no_is_told_to_the_model_with_the_reason() -> None:
 
 
 def test_answers_to_calls_that_run_at_once_go_to_what_each_was_asked_about() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [calls(3), "done"], [bank.pay], ASKS)
+    with paying([calls(3), "done"], ASKS) as (_saver, bank, agent):
         asked = interrupts(agent.invoke(ask(), on("t")))
         assert len({one.id for one in asked}) == 3
         order = {one.id: one.value["args"]["order"] for one in asked}
@@ -110,13 +105,11 @@ def test_answers_to_calls_that_run_at_once_go_to_what_each_was_asked_about() -> 
 
 
 def test_answers_may_come_one_by_one_and_from_several_processes() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [calls(3), "done"], [bank.pay], ASKS)
+    with paying([calls(3), "done"], ASKS) as (saver, bank, agent):
         waiting = {one.value["args"]["order"]: one.id for one in interrupts(agent.invoke(ask(), on("t")))}
         for order, answer in ((2, YES), (1, NO), (0, YES)):
-            agent = agent_of(beside(saver), [calls(3), "done"], [bank.pay], ASKS)
-            told = agent.invoke(Command(resume={waiting[order]: answer}), on("t"))
+            other = agent_of(beside(saver), [calls(3), "done"], [bank.pay], ASKS)
+            told = other.invoke(Command(resume={waiting[order]: answer}), on("t"))
         assert [one.status for one in answers(told)] == ["success", "error", "success"]
         assert names(saver.ledger).count("approval.requested") == 3
     assert sorted(bank.paid) == [(0, "10.00"), (2, "10.00")]
@@ -125,12 +118,7 @@ def test_answers_may_come_one_by_one_and_from_several_processes() -> None:
 def test_the_calls_of_one_node_ask_one_after_another_and_no_answer_goes_to_another() -> None:
     bank = Bank()
     with saving() as saver:
-        acts = LedgerToolCalls(saver, ASKS)
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("model", lambda _: {"messages": [AIMessage("", tool_calls=calls(3))]})
-        builder.add_node("tools", acts.node([bank.pay]))
-        builder.add_edge(START, "model").add_edge("model", "tools")
-        graph = builder.compile(checkpointer=saver)
+        graph = graph_of_calls(saver, calls(3), [bank.pay], ASKS)
         told, asked = graph.invoke(ask(), on("t")), {}
         while told.get("__interrupt__"):
             (one,) = told["__interrupt__"]
@@ -143,9 +131,7 @@ def test_the_calls_of_one_node_ask_one_after_another_and_no_answer_goes_to_anoth
 
 
 def test_what_was_answered_in_the_ledger_counts_whatever_the_graph_is_resumed_with() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [calls(2), "done"], [bank.pay], ASKS)
+    with paying([calls(2), "done"], ASKS) as (saver, bank, agent):
         asked = {one.value["args"]["order"]: one for one in interrupts(agent.invoke(ask(), on("t")))}
         saver.ledger.approve(asked[0].value["approval"], by=KIM, actor=Actor("human:kim"))
         saver.ledger.deny(asked[1].value["approval"], by=KIM, actor=Actor("human:kim"))
@@ -156,9 +142,7 @@ def test_what_was_answered_in_the_ledger_counts_whatever_the_graph_is_resumed_wi
 
 
 def test_a_graph_that_is_resumed_without_an_answer_asks_again() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "done"], ASKS) as (saver, bank, agent):
         (first,) = interrupts(agent.invoke(ask(), on("t")))
         (again,) = interrupts(agent.invoke(None, on("t")))
         assert (again.id, again.value["approval"]) == (first.id, first.value["approval"])
@@ -167,9 +151,7 @@ def test_a_graph_that_is_resumed_without_an_answer_asks_again() -> None:
 
 
 def test_an_answer_to_what_nobody_asked_is_an_error() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "done"], ASKS) as (_saver, bank, agent):
         (asked,) = interrupts(agent.invoke(ask(), on("t")))
         with pytest.raises(UnknownInterruptError):
             agent.invoke(Command(resume={"0" * 32: YES}), on("t"))
@@ -194,9 +176,7 @@ def test_an_answer_to_what_nobody_asked_is_an_error() -> None:
     ],
 )
 def test_what_is_no_answer_is_refused_and_may_be_answered_again(told: Any, path: str) -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "done"], ASKS) as (_saver, bank, agent):
         agent.invoke(ask(), on("t"))
         with pytest.raises(InvalidInput) as error:
             agent.invoke(Command(resume=told), on("t"))
@@ -207,9 +187,7 @@ def test_what_is_no_answer_is_refused_and_may_be_answered_again(told: Any, path:
 
 
 def test_a_branch_from_before_the_question_asks_anew_where_the_model_asks_anew() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "done"], ASKS) as (_saver, bank, agent):
         (first,) = interrupts(agent.invoke(ask(), on("t")))
         agent.invoke(Command(resume={first.id: NO}), on("t"))
         before = [one for one in agent.get_state_history(on("t")) if one.next == ("model",)][-1]
@@ -221,9 +199,7 @@ def test_a_branch_from_before_the_question_asks_anew_where_the_model_asks_anew()
 
 
 def test_a_branch_from_the_question_itself_asks_about_the_same_act_and_finds_its_answer() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "done"], ASKS) as (saver, bank, agent):
         (first,) = interrupts(agent.invoke(ask(), on("t")))
         agent.invoke(Command(resume={first.id: NO}), on("t"))
         before = next(one for one in agent.get_state_history(on("t")) if one.next == ("tools",))
@@ -240,9 +216,7 @@ def test_a_branch_from_the_question_itself_asks_about_the_same_act_and_finds_its
 
 
 def test_another_thread_inherits_no_approval() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "done"], ASKS) as (saver, bank, agent):
         (first,) = interrupts(agent.invoke(ask(), on("t")))
         saver.ledger.approve(first.value["approval"], by=KIM, actor=Actor("human:kim"))
         (second,) = interrupts(agent.invoke(ask(), on("other")))
@@ -307,12 +281,7 @@ async def test_a_call_that_stops_its_node_leaves_none_of_the_others_at_work(othe
 async def test_in_an_event_loop_the_calls_of_one_node_ask_one_after_another_too() -> None:
     bank = Bank()
     with saving() as saver:
-        acts = LedgerToolCalls(saver, ASKS)
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("model", lambda _: {"messages": [AIMessage("", tool_calls=calls(3))]})
-        builder.add_node("tools", acts.node([bank.pay]))
-        builder.add_edge(START, "model").add_edge("model", "tools")
-        graph = builder.compile(checkpointer=saver)
+        graph = graph_of_calls(saver, calls(3), [bank.pay], ASKS)
         told = await graph.ainvoke(ask(), on("t"))
         while told.get("__interrupt__"):
             (one,) = told["__interrupt__"]
@@ -325,9 +294,7 @@ async def test_in_an_event_loop_the_calls_of_one_node_ask_one_after_another_too(
 
 @pytest.mark.anyio
 async def test_in_an_event_loop_answers_go_to_what_was_asked_too() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [calls(3), "done"], [bank.pay], ASKS)
+    with paying([calls(3), "done"], ASKS) as (saver, bank, agent):
         asked = interrupts(await agent.ainvoke(ask(), on("t")))
         resume = {one.id: NO if one.value["args"]["order"] == 1 else YES for one in reversed(asked)}
         told = await agent.ainvoke(Command(resume=resume), on("t"))
@@ -339,9 +306,7 @@ async def test_in_an_event_loop_answers_go_to_what_was_asked_too() -> None:
 @pytest.mark.parametrize("wrong", [True, "yes", {"approve": True}])
 @pytest.mark.parametrize("by_id", [True, False])
 def test_after_an_answer_that_is_none_the_right_one_counts(wrong: Any, by_id: bool) -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "done"], ASKS) as (_saver, bank, agent):
         (asked,) = interrupts(agent.invoke(ask(), on("t")))
         with pytest.raises(InvalidInput):
             agent.invoke(Command(resume=wrong), on("t"))
@@ -355,9 +320,7 @@ def test_after_an_answer_that_is_none_the_right_one_counts(wrong: Any, by_id: bo
 
 @pytest.mark.parametrize("approves", [True, False])
 def test_what_waits_is_asked_about_again_where_the_model_asks_for_it_again(approves: bool) -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], [PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], [PAY], "done"], ASKS) as (saver, bank, agent):
         (asked,) = interrupts(agent.invoke(ask(), on("t")))
         (again,) = interrupts(agent.invoke(ask("is it paid?"), on("t")))
         assert again.value == asked.value
@@ -368,9 +331,7 @@ def test_what_waits_is_asked_about_again_where_the_model_asks_for_it_again(appro
 
 
 def test_what_was_approved_while_a_person_spoke_of_something_else_is_done_when_it_is_asked_for() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "wait", [PAY], [PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], "wait", [PAY], [PAY], "done"], ASKS) as (saver, bank, agent):
         (asked,) = interrupts(agent.invoke(ask(), on("t")))
         agent.invoke(ask("what is the weather?"), on("t"))
         saver.ledger.approve(asked.value["approval"], by=KIM)
@@ -387,9 +348,7 @@ def test_what_was_approved_while_a_person_spoke_of_something_else_is_done_when_i
 
 
 def test_what_waited_in_a_run_that_was_cancelled_is_asked_about_anew_in_the_next() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], [PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], [PAY], "done"], ASKS) as (saver, bank, agent):
         agent.invoke(ask(), on("t"))
         saver.ledger.run("t#1", actor=Actor(KIM)).close("cancelled", reason="not today")
         (asked,) = interrupts(agent.invoke(ask("pay it"), on("t")))
@@ -400,9 +359,7 @@ def test_what_waited_in_a_run_that_was_cancelled_is_asked_about_anew_in_the_next
 
 @pytest.mark.anyio
 async def test_what_waits_is_asked_about_again_in_an_event_loop() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], [PAY], [PAY], "done"], [bank.pay], ASKS)
+    with paying([[PAY], [PAY], [PAY], "done"], ASKS) as (saver, bank, agent):
         (asked,) = interrupts(await agent.ainvoke(ask(), on("t")))
         (again,) = interrupts(await agent.ainvoke(ask("is it paid?"), on("t")))
         assert again.id == asked.id

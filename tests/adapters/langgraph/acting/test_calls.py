@@ -16,6 +16,8 @@ from ledger.errors import InvalidInput, OutcomeUnknown, PossibleRepeat
 from ledger.values import Operator, Predicate
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
+    ONCE,
+    PAY,
     Bank,
     agent_of,
     answers,
@@ -24,10 +26,9 @@ from tests.adapters.langgraph.acting.agents import (
     call,
     names,
     on,
+    paying,
     saving,
 )
-
-PAY = call("pay", order=17, amount="10.00")
 
 
 class Crash(BaseException):
@@ -52,9 +53,7 @@ def intended(saver: LedgerSaver, run: str = "t#1") -> list[Any]:
 
 
 def test_a_call_is_named_by_its_node_the_message_that_asks_and_its_arguments() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+    with paying([[PAY], "done"], ONCE) as (saver, bank, agent):
         told = agent.invoke(ask(), on("t"))
         (act,) = intended(saver)
         asking = next(one for one in told["messages"] if isinstance(one, AIMessage) and one.tool_calls)
@@ -69,7 +68,7 @@ def test_calls_of_one_message_that_are_alike_are_acts_of_their_own() -> None:
     bank = Bank()
     calls = [call("pay", str(at), order=17, amount="10.00") for at in range(3)]
     with saving() as saver:
-        agent = agent_of(saver, [calls, "done"], [bank.pay], {"pay": "at_most_once"})
+        agent = agent_of(saver, [calls, "done"], [bank.pay], ONCE)
         told = agent.invoke(ask(), on("t"))
         assert len(bank.paid) == 3
         assert sorted(act.occurrence or "" for act in intended(saver)) == ["", "2", "3"]
@@ -78,9 +77,7 @@ def test_calls_of_one_message_that_are_alike_are_acts_of_their_own() -> None:
 
 
 def test_what_another_message_asks_for_again_is_not_done_and_the_model_is_told_what_it_came_to() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done", [PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+    with paying([[PAY], "done", [PAY], "done"], ONCE) as (_saver, bank, agent):
         agent.invoke(ask(), on("t"))
         (again,) = answers(agent.invoke(ask(), on("t")))
     assert again.status == "error"
@@ -98,7 +95,7 @@ def test_code_may_say_that_it_is_to_be_done_again() -> None:
 
     with saving() as saver:
         lines = [[PAY], "done", [PAY], "done", [PAY], "done"]
-        agent = agent_of(saver, lines, [bank.pay], {"pay": "at_most_once"}, repeats=every_month)
+        agent = agent_of(saver, lines, [bank.pay], ONCE, repeats=every_month)
         agent.invoke(ask(), on("t"))
         (again,) = answers(agent.invoke(ask("another month"), on("t")))
         assert again.content == '{"id": "ch_2"}'
@@ -111,7 +108,7 @@ def test_arguments_that_are_as_the_tool_has_them_by_default_make_no_other_act() 
     bank = Bank()
     lines = [[PAY], [call("pay", "2", order=17, amount="10.00", currency="EUR")], "done"]
     with saving() as saver:
-        told = agent_of(saver, lines, [bank.pay], {"pay": "at_most_once"}).invoke(ask(), on("t"))
+        told = agent_of(saver, lines, [bank.pay], ONCE).invoke(ask(), on("t"))
     assert [one.status for one in answers(told)] == ["success", "error"]
     assert len(bank.paid) == 1
 
@@ -120,10 +117,10 @@ def test_a_node_that_runs_again_after_a_crash_finds_what_it_did() -> None:
     bank = Bank()
     with saving() as saver:
         crashing = Crashing()
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"}, before=[crashing])
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ONCE, before=[crashing])
         with pytest.raises(Crash):
             agent.invoke(ask(), on("t"), durability="sync")
-        agent = agent_of(beside(saver), [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+        agent = agent_of(beside(saver), [[PAY], "done"], [bank.pay], ONCE)
         told = agent.invoke(None, on("t"))
         assert [one.content for one in answers(told)] == ['{"id": "ch_1"}']
         assert (bank.paid, told["messages"][-1].content) == ([(17, "10.00")], "done")
@@ -131,9 +128,7 @@ def test_a_node_that_runs_again_after_a_crash_finds_what_it_did() -> None:
 
 
 def test_a_model_that_is_asked_again_because_its_answer_was_lost_does_not_pay_again() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+    with paying([[PAY], "done"], ONCE) as (saver, bank, agent):
         agent.invoke(ask(), on("t"))
         # The checkpoint before the model spoke: what it says next has another id, and so have its calls.
         asked = next(
@@ -141,21 +136,15 @@ def test_a_model_that_is_asked_again_because_its_answer_was_lost_does_not_pay_ag
         )
         before = [one for one in agent.get_state_history(on("t")) if one.next == ("model",)][-1]
         assert asked.config != before.config
-        agent = agent_of(
-            saver,
-            [[call("pay", "another", order=17, amount="10.00")], "done"],
-            [bank.pay],
-            {"pay": "at_most_once"},
-        )
-        (answer,) = answers(agent.invoke(None, before.config))
+        another = call("pay", "another", order=17, amount="10.00")
+        other = agent_of(saver, [[another], "done"], [bank.pay], ONCE)
+        (answer,) = answers(other.invoke(None, before.config))
         assert answer.status == "error"
     assert bank.paid == [(17, "10.00")]
 
 
 def test_time_travel_to_before_the_tools_returns_what_is_recorded() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+    with paying([[PAY], "done"], ONCE) as (_saver, bank, agent):
         agent.invoke(ask(), on("t"))
         before = next(one for one in agent.get_state_history(on("t")) if one.next == ("tools",))
         (answer,) = answers(agent.invoke(None, before.config))
@@ -197,7 +186,7 @@ def test_a_rule_that_forbids_an_act_is_told_to_the_model_which_may_do_something_
                 tools=("pay",), require=(Predicate(operator=Operator.AT_MOST, path="/amount", value="100"),)
             ),
         )
-        told = agent_of(saver, lines, [bank.pay], {"pay": "at_most_once"}).invoke(ask(), on("t"))
+        told = agent_of(saver, lines, [bank.pay], ONCE).invoke(ask(), on("t"))
     refused, paid = answers(told)
     assert (refused.status, paid.status) == ("error", "success")
     assert "constraint_violated" in str(refused.content)
@@ -209,7 +198,7 @@ def test_refusals_are_raised_where_that_is_wanted() -> None:
     bank = Bank()
     with saving() as saver:
         lines = [[PAY], "done", [PAY], "done"]
-        agent = agent_of(saver, lines, [bank.pay], {"pay": "at_most_once"}, refusals="raise")
+        agent = agent_of(saver, lines, [bank.pay], ONCE, refusals="raise")
         agent.invoke(ask(), on("t"))
         with pytest.raises(PossibleRepeat):
             agent.invoke(ask(), on("t"))
@@ -221,9 +210,7 @@ def test_a_step_outside_of_a_plan_is_told() -> None:
     bank = Bank()
     with saving() as saver:
         saver.threads.open("t").run.commit_plan([Step(name="look")], reason="look only")
-        (told,) = answers(
-            agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"}).invoke(ask(), on("t"))
-        )
+        (told,) = answers(agent_of(saver, [[PAY], "done"], [bank.pay], ONCE).invoke(ask(), on("t")))
     assert "off_plan" in str(told.content)
     assert not bank.paid
 
@@ -248,7 +235,7 @@ def test_an_act_of_which_nobody_knows_stops_the_graph_and_the_gate_holds_the_thr
     bank = Bank()
     bank.failing = ConnectionResetError("gone")
     with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ONCE)
         with pytest.raises(OutcomeUnknown):
             agent.invoke(ask(), on("t"))
         with pytest.raises(ThreadIsHeld, match="effect_unknown") as held:
@@ -293,7 +280,7 @@ def test_an_error_that_the_tool_handles_itself_is_none_of_its_results() -> None:
         (told,) = answers(agent.invoke(ask(), on("t")))
         assert told.status == "error"
         assert "the card was declined" in str(told.content)
-        agent = agent_of(saver, lines, [handled], {"pay": "at_most_once"})
+        agent = agent_of(saver, lines, [handled], ONCE)
         with pytest.raises(OutcomeUnknown):
             agent.invoke(ask(), on("t-2"))
 

@@ -6,36 +6,35 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
-from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
 from ledger import Actor, Rule, Source, open_ledger
-from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls, ThreadIsHeld
+from ledger.adapters.langgraph import LedgerSaver, ThreadIsHeld
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
+    ASKS,
     KIM,
+    NO,
+    ONCE,
+    YES,
     Bank,
     agent_of,
     answers,
     ask,
     beside,
     call,
+    graph_of_calls,
     names,
     on,
+    paying,
     saving,
 )
 
-ASKS = {"pay": {"recovery": "at_most_once", "needs_approval": True}}
-NO = {"approve": False, "by": KIM, "reason": "not this one"}
-YES = {"approve": True, "by": KIM}
 LINES = [[call("pay", f"c{at}", order=17, amount="1")] for at in range(3)]
 
 
 def test_who_said_no_is_not_asked_again_in_the_same_turn() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [*LINES, "done"], [bank.pay], ASKS)
+    with paying([*LINES, "done"], ASKS) as (saver, bank, agent):
         agent.invoke(ask(), on("t"))
         told = agent.invoke(Command(resume=NO), on("t"))
         assert ["approval_denied" in str(one.content) for one in answers(told)] == [True] * 3
@@ -71,9 +70,7 @@ def test_another_act_is_asked_about_and_so_is_the_same_once_a_person_speaks() ->
 
 
 def test_a_denial_stands_until_what_was_asked_under_is_changed() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [*LINES[:2], "done"], [bank.pay], ASKS)
+    with paying([*LINES[:2], "done"], ASKS) as (saver, bank, agent):
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         kim = saver.ledger.run("t#1", actor=Actor("human:kim"))
         kim.deny(asked.value["approval"], by=KIM)
@@ -93,14 +90,11 @@ def revise(saver: LedgerSaver) -> None:
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("by_id", [False, True])
 def test_a_no_to_what_is_void_is_heard_where_it_is_said(elsewhere: bool, by_id: bool) -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [*LINES, "done"], [bank.pay], ASKS)
+    with paying([*LINES, "done"], ASKS) as (saver, bank, agent):
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         revise(saver)
-        if elsewhere:
-            agent = agent_of(beside(saver), [*LINES, "done"], [bank.pay], ASKS)
-        told = agent.invoke(Command(resume={asked.id: NO} if by_id else NO), on("t"))
+        other = agent_of(beside(saver), [*LINES, "done"], [bank.pay], ASKS) if elsewhere else agent
+        told = other.invoke(Command(resume={asked.id: NO} if by_id else NO), on("t"))
         assert ["approval_denied" in str(one.content) for one in answers(told)] == [True] * 3
         assert "not this one" in answers(told)[0].text
         assert "__interrupt__" not in told
@@ -113,9 +107,7 @@ def test_a_no_to_what_is_void_is_heard_where_it_is_said(elsewhere: bool, by_id: 
 
 @pytest.mark.anyio
 async def test_a_no_to_what_is_void_is_heard_in_an_event_loop_too() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+    with paying([LINES[0], "done"], ASKS) as (saver, bank, agent):
         await agent.ainvoke(ask(), on("t"))
         revise(saver)
         told = await agent.ainvoke(Command(resume=NO), on("t"))
@@ -125,9 +117,7 @@ async def test_a_no_to_what_is_void_is_heard_in_an_event_loop_too() -> None:
 
 
 def test_a_yes_to_what_is_void_is_no_yes_to_what_is_asked_anew() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+    with paying([LINES[0], "done"], ASKS) as (saver, bank, agent):
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         revise(saver)
         (again,) = agent.invoke(Command(resume={asked.id: YES}), on("t"))["__interrupt__"]
@@ -139,9 +129,7 @@ def test_a_yes_to_what_is_void_is_no_yes_to_what_is_asked_anew() -> None:
 
 
 def test_a_yes_that_was_given_before_something_changed_is_asked_for_anew() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+    with paying([LINES[0], "done"], ASKS) as (saver, bank, agent):
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         saver.ledger.approve(asked.value["approval"], by=KIM, actor=Actor(KIM))
         revise(saver)
@@ -182,9 +170,7 @@ def test_what_ran_out_is_asked_anew_for_as_long_as_before() -> None:
 
 
 def test_a_no_is_heard_although_a_rule_forbids_the_act_by_now() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+    with paying([LINES[0], "done"], ASKS) as (saver, bank, agent):
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         saver.ledger.run("t#1", actor=Actor(KIM)).accept(
             "none", "Pay nothing", source=Source("human", "kim"), asserted_by=KIM, rule=Rule(deny=("pay",))
@@ -203,7 +189,7 @@ def test_a_no_is_heard_although_the_rule_that_asked_is_withdrawn_by_now() -> Non
         run = saver.threads.open("t").run
         rule, source = Rule(tools=("pay",), needs_approval=True), Source("human", "kim")
         run.accept("ask-kim", "Ask before you pay", source=source, asserted_by=KIM, rule=rule)
-        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], {"pay": "at_most_once"})
+        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ONCE)
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         saver.ledger.run("t#1", actor=Actor(KIM)).withdraw("ask-kim", reason="no need to", by=KIM)
         (told,) = answers(agent.invoke(Command(resume={asked.id: NO}), on("t")))
@@ -212,9 +198,7 @@ def test_a_no_is_heard_although_the_rule_that_asked_is_withdrawn_by_now() -> Non
 
 
 def test_a_no_to_what_an_earlier_message_asked_for_and_is_void_is_heard_too() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [*LINES, "done"], [bank.pay], ASKS)
+    with paying([*LINES, "done"], ASKS) as (saver, bank, agent):
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         (again,) = agent.invoke(ask("is it paid?"), on("t"))["__interrupt__"]
         assert again.id == asked.id
@@ -228,12 +212,7 @@ def test_a_no_to_one_of_several_calls_of_a_node_that_are_void_is_to_that_one() -
     bank = Bank()
     calls = [call("pay", f"c{at}", order=at, amount="1") for at in (17, 18)]
     with saving() as saver:
-        acts = LedgerToolCalls(saver, ASKS)
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("model", lambda _: {"messages": [AIMessage("", tool_calls=calls)]})
-        builder.add_node("tools", acts.node([bank.pay]))
-        builder.add_edge(START, "model").add_edge("model", "tools")
-        graph = builder.compile(checkpointer=saver)
+        graph = graph_of_calls(saver, calls, [bank.pay], ASKS)
         (first,) = graph.invoke(ask(), on("t"))["__interrupt__"]
         revise(saver)
         (other,) = graph.invoke(Command(resume={first.id: NO}), on("t"))["__interrupt__"]
@@ -244,9 +223,7 @@ def test_a_no_to_one_of_several_calls_of_a_node_that_are_void_is_to_that_one() -
 
 
 def test_what_else_holds_a_thread_holds_it_and_nobody_is_asked_anew() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+    with paying([LINES[0], "done"], ASKS) as (saver, bank, agent):
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         kim = saver.ledger.run("t#1", actor=Actor(KIM))
         kim.grant("till-friday", principal=AGENT.id, scopes=["pay"], granted_by=KIM)
@@ -263,9 +240,7 @@ def test_what_else_holds_a_thread_holds_it_and_nobody_is_asked_anew() -> None:
 
 
 def test_where_the_gate_is_off_a_no_to_what_is_void_is_heard_too() -> None:
-    bank = Bank()
-    with saving(gate="off") as saver:
-        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ASKS)
+    with paying([LINES[0], "done"], ASKS, gate="off") as (saver, bank, agent):
         (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
         revise(saver)
         (told,) = answers(agent.invoke(Command(resume={asked.id: NO}), on("t")))

@@ -8,26 +8,28 @@ from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import MessagesState
 
-from ledger import Actor, Run, open_ledger, tool
+from ledger import Run, open_ledger, tool
 from ledger.adapters.langgraph import LedgerSaver, aledger_run, ledger_run
 from ledger.errors import AlreadyDone, KeyConflict, OutcomeUnknown, PossibleRepeat
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
+    HUMAN,
     KIM,
+    ONCE,
+    PAY,
     Bank,
     agent_of,
     answers,
     ask,
     call,
+    chain,
     names,
     on,
+    paying,
     saving,
 )
-
-PAY = call("pay", order=17, amount="10.00")
-HUMAN = Actor("human:kim")
 
 
 def close(saver: LedgerSaver, outcome: Any = "completed") -> None:
@@ -39,9 +41,7 @@ def before_the_tools(agent: Any) -> Any:
 
 
 def test_a_node_that_runs_again_finds_what_it_did_in_an_earlier_run() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+    with paying([[PAY], "done"], ONCE) as (saver, bank, agent):
         agent.invoke(ask(), on("t"))
         before = before_the_tools(agent)
         close(saver)
@@ -59,7 +59,7 @@ def test_what_a_model_asks_for_again_after_its_run_was_closed_is_told_to_be_done
         [call("pay", "2", order=17, amount="10.00"), call("pay", "3", order=18, amount="1")],
     ]
     with saving() as saver:
-        agent = agent_of(saver, [*lines, "done"], [bank.pay], {"pay": "at_most_once"})
+        agent = agent_of(saver, [*lines, "done"], [bank.pay], ONCE)
         agent.invoke(ask(), on("t"))
         close(saver)
         again, other = answers(agent.invoke(ask(), on("t")))
@@ -72,7 +72,7 @@ def test_what_nobody_knows_of_an_earlier_run_stops_the_graph_until_somebody_foun
     bank = Bank()
     bank.failing = ConnectionResetError("gone")
     with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ONCE)
         with pytest.raises(OutcomeUnknown):
             agent.invoke(ask(), on("t"))
         close(saver, "abandoned")
@@ -103,9 +103,7 @@ def test_what_did_not_happen_in_an_earlier_run_is_done() -> None:
 
 
 def test_a_thread_whose_states_were_given_up_begins_anew_and_may_do_all_of_it() -> None:
-    bank = Bank()
-    with saving(custodian=HUMAN) as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+    with paying([[PAY], "done"], ONCE, custodian=HUMAN) as (saver, bank, agent):
         agent.invoke(ask(), on("t"))
         saver.delete_thread("t")
         (told,) = answers(agent.invoke(ask(), on("t")))
@@ -115,9 +113,7 @@ def test_a_thread_whose_states_were_given_up_begins_anew_and_may_do_all_of_it() 
 
 @pytest.mark.anyio
 async def test_in_an_event_loop_what_an_earlier_run_did_is_found_too() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+    with paying([[PAY], "done"], ONCE) as (saver, bank, agent):
         await agent.ainvoke(ask(), on("t"))
         before = before_the_tools(agent)
         close(saver)
@@ -142,10 +138,7 @@ def acting(saver: LedgerSaver, node: Callable[[Run], Any]) -> Any:
         return seen.pop()
 
     seen: list[Any] = []
-    builder: Any = StateGraph(MessagesState)
-    builder.add_node("node", act)
-    builder.add_edge(START, "node")
-    graph = builder.compile(checkpointer=saver)
+    graph = chain(saver, {"node": act})
     return go_on
 
 
@@ -288,10 +281,7 @@ async def test_in_an_event_loop_a_nodes_act_is_found_too() -> None:
         return {}
 
     with saving() as saver:
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("node", node)
-        builder.add_edge(START, "node")
-        graph = builder.compile(checkpointer=saver)
+        graph = chain(saver, {"node": node})
         await graph.ainvoke(ask(), on("t"))
         close(saver)
         await graph.ainvoke(ask(), on("t"))

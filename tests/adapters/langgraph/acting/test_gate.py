@@ -24,21 +24,21 @@ from ledger.errors import (
 )
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
+    DONE,
+    HUMAN,
     KIM,
+    ONCE,
+    PAY,
     Bank,
     agent_of,
     answers,
     ask,
     beside,
-    call,
+    chain,
     names,
     on,
     saving,
 )
-
-PAY = call("pay", order=17, amount="10.00")
-DONE = ["one", "two", "three", "four"]
-HUMAN = Actor("human:kim")
 
 
 def waiting(saver: LedgerSaver, heard: list[Any]) -> Any:
@@ -48,11 +48,7 @@ def waiting(saver: LedgerSaver, heard: list[Any]) -> Any:
         heard.append(interrupt("well?"))
         return {"messages": []}
 
-    builder: Any = StateGraph(MessagesState)
-    builder.add_node("first", lambda _: {"messages": []})
-    builder.add_node("second", ask_someone)
-    builder.add_edge(START, "first").add_edge("first", "second")
-    return builder.compile(checkpointer=saver)
+    return chain(saver, {"first": lambda _: {"messages": []}, "second": ask_someone})
 
 
 def stop(saver: LedgerSaver) -> None:
@@ -103,11 +99,8 @@ def test_what_a_graph_had_begun_is_fenced_once_another_has_gone_on() -> None:
             ledger_run(config).perform("pay", {"order": 17, "amount": "10.00"}, bank.pay)
             return {}
 
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("node", overtaken)
-        builder.add_edge(START, "node")
         with pytest.raises(Superseded):
-            builder.compile(checkpointer=saver).invoke(ask(), on("t"))
+            chain(saver, {"node": overtaken}).invoke(ask(), on("t"))
         assert runs[0].incarnation == 1
     assert not bank.paid
 
@@ -133,10 +126,7 @@ def test_after_an_error_a_graph_resumes() -> None:
         return {}
 
     with saving() as saver:
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("node", fail)
-        builder.add_edge(START, "node")
-        graph = builder.compile(checkpointer=saver)
+        graph = chain(saver, {"node": fail})
         with pytest.raises(ValueError, match="not yet"):
             graph.invoke(ask(), on("t"))
         failing.append(False)
@@ -152,10 +142,7 @@ def test_a_thread_that_may_not_go_on_does_nothing_and_says_what_clears_it() -> N
         return {}
 
     with saving() as saver:
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("node", node)
-        builder.add_edge(START, "node")
-        graph = builder.compile(checkpointer=saver)
+        graph = chain(saver, {"node": node})
         graph.invoke(ask(), on("t"))
         before = graph.get_state(on("t"))
         stop(saver)
@@ -196,7 +183,7 @@ def test_a_rule_that_was_withdrawn_at_its_source_restarts_the_thread_where_its_g
             source=Source("policy", "refunds", revision="4"),
             asserted_by=KIM,
         )
-        agent = agent_of(saver, lines, [bank.pay], {"pay": "at_most_once"})
+        agent = agent_of(saver, lines, [bank.pay], ONCE)
         agent.invoke(ask(), on("t"))
         policy.withdraw("limit", reason="replaced", by=KIM)
         with pytest.raises(ThreadIsHeld, match=r"saver\.restart") as held:
@@ -269,10 +256,7 @@ def test_a_suspension_stops_what_works_now_and_no_graph_that_enters_again() -> N
             ledger_run(config).perform("pay", {"order": 17, "amount": "1"}, bank.pay, step="pay")
             return {}
 
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("node", suspended)
-        builder.add_edge(START, "node")
-        graph = builder.compile(checkpointer=saver)
+        graph = chain(saver, {"node": suspended})
         with pytest.raises(RunIsHeld):
             graph.invoke(ask(), on("t"))
         bank.paid.append((0, "before"))
@@ -294,12 +278,8 @@ def test_a_thread_that_somebody_else_works_on_is_left_alone() -> None:
         said.append(told["messages"][-1].content)
         return {}
 
-    with saving() as saver:
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("node", node)
-        builder.add_edge(START, "node")
-        with pytest.raises(Superseded):
-            builder.compile(checkpointer=saver).invoke(ask(), on("t"))
+    with saving() as saver, pytest.raises(Superseded):
+        chain(saver, {"node": node}).invoke(ask(), on("t"))
     assert said == ["one"]
 
 

@@ -6,11 +6,22 @@ from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import MessagesState
 
 from ledger import Runtime
 from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld
-from tests.adapters.langgraph.acting.agents import Bank, agent_of, ask, beside, call, names, on, saving
+from tests.adapters.langgraph.acting.agents import (
+    ONCE,
+    Bank,
+    agent_of,
+    ask,
+    beside,
+    call,
+    chain,
+    names,
+    on,
+    saving,
+)
 
 PAY = call("pay", order=17, amount="1")
 
@@ -22,10 +33,7 @@ def calling(saver: LedgerSaver, inner: Any) -> Any:
         there = {**config, "configurable": {**config["configurable"], "thread_id": "inner"}}
         return {"messages": [inner.invoke(ask(), there)["messages"][-1]]}
 
-    builder: Any = StateGraph(MessagesState)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    return builder.compile(checkpointer=saver)
+    return chain(saver, {"node": node})
 
 
 def test_the_gate_is_asked_about_the_thread_that_a_node_calls_a_graph_on() -> None:
@@ -33,7 +41,7 @@ def test_the_gate_is_asked_about_the_thread_that_a_node_calls_a_graph_on() -> No
     with saving(gate=Gate(runtime=Runtime(model="a"))) as first:
         agent_of(first, ["hello"], []).invoke(ask(), on("inner"))
         second = beside(first, gate=Gate(runtime=Runtime(model="b")))
-        inner = agent_of(second, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+        inner = agent_of(second, [[PAY], "done"], [bank.pay], ONCE)
         with pytest.raises(ThreadIsHeld, match="runtime_changed") as held:
             calling(second, inner).invoke(ask(), on("outer"))
         assert held.value.evidence["thread"] == "inner"
@@ -44,7 +52,7 @@ def test_the_gate_is_asked_about_the_thread_that_a_node_calls_a_graph_on() -> No
 def test_a_graph_that_a_node_calls_on_a_thread_of_its_own_acts_there() -> None:
     bank = Bank()
     with saving() as saver:
-        inner = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+        inner = agent_of(saver, [[PAY], "done"], [bank.pay], ONCE)
         told = calling(saver, inner).invoke(ask(), on("outer"))
         assert told["messages"][-1].content == "done"
         assert saver.ledger.contract("inner#1").tally.effects_done == 1

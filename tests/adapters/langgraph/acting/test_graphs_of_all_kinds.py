@@ -14,18 +14,20 @@ from langgraph.types import Send
 from ledger.adapters.langgraph import LedgerSaver, LedgerToolCalls, ThreadIsHeld
 from ledger.errors import OutcomeUnknown
 from tests.adapters.langgraph.acting.agents import (
+    ONCE,
+    PAY,
     Bank,
     Script,
     agent_of,
     answers,
     ask,
     call,
+    chain,
     names,
     on,
+    paying,
     saving,
 )
-
-PAY = call("pay", order=17, amount="10.00")
 
 
 def intended(saver: LedgerSaver, run: str = "t#1") -> list[Any]:
@@ -45,12 +47,8 @@ def test_the_calls_of_a_tool_node_run_at_once_and_each_once() -> None:
     bank = Bank()
     calls = [call("pay", str(at), order=at, amount="10.00") for at in range(6)]
     with saving() as saver:
-        acts = LedgerToolCalls(saver, {"pay": "at_most_once"})
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("model", asking(*calls))
-        builder.add_node("tools", acts.node([bank.pay]))
-        builder.add_edge(START, "model").add_edge("model", "tools")
-        graph = builder.compile(checkpointer=saver)
+        acts = LedgerToolCalls(saver, ONCE)
+        graph = chain(saver, {"model": asking(*calls), "tools": acts.node([bank.pay])})
         graph.invoke(ask(), on("t"))
         before = next(one for one in graph.get_state_history(on("t")) if one.next == ("tools",))
         graph.invoke(None, before.config)
@@ -60,7 +58,7 @@ def test_the_calls_of_a_tool_node_run_at_once_and_each_once() -> None:
 def test_subgraphs_and_what_is_sent_are_told_apart_by_path_and_message() -> None:
     bank = Bank()
     with saving() as saver:
-        acts = LedgerToolCalls(saver, {"pay": "at_most_once"})
+        acts = LedgerToolCalls(saver, ONCE)
         inner: Any = StateGraph(MessagesState)
         inner.add_node(
             "model",
@@ -90,7 +88,7 @@ def test_subgraphs_and_what_is_sent_are_told_apart_by_path_and_message() -> None
 def test_a_plain_tool_node_takes_the_wrappers_too() -> None:
     bank = Bank()
     with saving() as saver:
-        acts = LedgerToolCalls(saver, {"pay": "at_most_once"})
+        acts = LedgerToolCalls(saver, ONCE)
         builder: Any = StateGraph(MessagesState)
         builder.add_node("model", asking(PAY))
         builder.add_node(
@@ -128,15 +126,13 @@ def test_a_tool_that_has_to_be_awaited_is_not_begun_without_an_event_loop() -> N
     later = StructuredTool.from_function(coroutine=bank.pay_later, name="pay")
     with saving() as saver:
         with pytest.raises(NotImplementedError):
-            agent_of(saver, [[PAY], "done"], [later], {"pay": "at_most_once"}).invoke(ask(), on("t"))
+            agent_of(saver, [[PAY], "done"], [later], ONCE).invoke(ask(), on("t"))
         assert names(saver.ledger) == ["run.opened"]
 
 
 @pytest.mark.parametrize("mode", ["debug", "checkpoints", "tasks"])
 def test_what_a_graph_streams_holds_nothing_but_data(mode: Any) -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+    with paying([[PAY], "done"], ONCE) as (_saver, _bank, agent):
         streamed = list(agent.stream(ask(), on("t"), stream_mode=mode, durability="sync"))
         assert streamed
         assert "Entered(" not in repr(streamed)
@@ -148,7 +144,7 @@ async def test_in_an_event_loop_too_an_act_of_which_nobody_knows_stops_the_graph
     bank.failing = ConnectionResetError("gone")
     later = StructuredTool.from_function(coroutine=bank.pay_later, name="pay")
     with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [later], {"pay": "at_most_once"})
+        agent = agent_of(saver, [[PAY], "done"], [later], ONCE)
         with pytest.raises(OutcomeUnknown):
             await agent.ainvoke(ask(), on("t"))
         with pytest.raises(ThreadIsHeld, match="effect_unknown"):

@@ -10,7 +10,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolCallId, StructuredTool, tool
 from langgraph.types import Command
 
-from tests.adapters.langgraph.acting.agents import agent_of, answers, ask, call, names, on, saving
+from tests.adapters.langgraph.acting.agents import ONCE, agent_of, answers, ask, call, names, on, saving
 
 
 class Receipt:
@@ -88,6 +88,6 @@ def test_a_tool_that_is_a_class_of_its_own_is_an_act_in_a_thread_too() -> None:
     paying = Paying.from_function(coroutine=later, name="pay", description="Pay.")
     lines = [[call("pay", "a", order=17)], [call("pay", "b", order=17)], "done"]
     with saving() as saver:
-        told = agent_of(saver, lines, [paying], {"pay": "at_most_once"}).invoke(ask(), on("t"))
+        told = agent_of(saver, lines, [paying], ONCE).invoke(ask(), on("t"))
         assert "possible_repeat" in str(answers(told)[1].content)
     assert got == [17]

@@ -10,9 +10,8 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatResult
 
 from ledger.adapters.langgraph import LedgerSaver
-from tests.adapters.langgraph.acting.agents import Bank, Script, agent_of, ask, call, names, on, saving
+from tests.adapters.langgraph.acting.agents import ONCE, PAY, Bank, Script, agent_of, ask, names, on, saving
 
-PAY = call("pay", order=17, amount="10.00")
 WORDS = "the secret name is Rumpelstiltskin"
 
 
@@ -35,7 +34,7 @@ def test_a_call_of_a_model_is_recorded_with_its_cost_and_the_messages_that_name_
     bank = Bank()
     with saving() as saver:
         model = Counting(lines=[[PAY], WORDS])
-        agent = agent_of(saver, [], [bank.pay], {"pay": "at_most_once"}, model=model, record_model_calls=True)
+        agent = agent_of(saver, [], [bank.pay], ONCE, model=model, record_model_calls=True)
         told = agent.invoke(ask(WORDS), on("t"))
         asked, answered = seen(saver)
         said = [one for one in told["messages"] if isinstance(one, AIMessage)]

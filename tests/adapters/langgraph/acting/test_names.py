@@ -15,15 +15,11 @@ from ledger.adapters.langgraph.middleware import LedgerMiddleware
 from ledger.errors import InvalidInput
 from ledger.testing import Clock
 from tests.adapters.cli.conftest import call as cli  # noqa: F401
-from tests.adapters.langgraph.acting.agents import AGENT, Bank, agent_of, ask, call, on, saving
-
-PAY = call("pay", order=17, amount="10.00")
+from tests.adapters.langgraph.acting.agents import AGENT, PAY, Bank, agent_of, ask, on, paying, saving
 
 
 def test_a_name_that_is_misspelt_stops_an_agent_before_it_acts() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pya": {"needs_approval": True}})
+    with paying([[PAY], "done"], {"pya": {"needs_approval": True}}) as (saver, bank, agent):
         with pytest.raises(InvalidInput, match="is 'pay' meant") as wrong:
             agent.invoke(ask(), on("t"))
         assert wrong.value.path == "tools.pya"
@@ -34,9 +30,7 @@ def test_a_name_that_is_misspelt_stops_an_agent_before_it_acts() -> None:
 
 @pytest.mark.anyio
 async def test_so_it_does_in_an_event_loop() -> None:
-    bank = Bank()
-    with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pya": "at_most_once"})
+    with paying([[PAY], "done"], {"pya": "at_most_once"}) as (saver, _bank, agent):
         with pytest.raises(InvalidInput, match="is 'pay' meant"):
             await agent.ainvoke(ask(), on("t"))
         saver.faces.close()

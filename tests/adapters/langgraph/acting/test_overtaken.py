@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import MessagesState
 
-from ledger import Actor
 from ledger.adapters.langgraph import LedgerSaver, ThreadIsHeld, ledger_run
 from ledger.errors import (
     EffectInFlight,
@@ -20,19 +19,20 @@ from ledger.errors import (
 )
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
+    DONE,
+    HUMAN,
     KIM,
+    ONCE,
+    PAY,
     Bank,
     agent_of,
     ask,
     beside,
     call,
+    chain,
     on,
     saving,
 )
-
-PAY = call("pay", order=17, amount="10.00")
-DONE = ["one", "two", "three", "four"]
-HUMAN = Actor("human:kim")
 
 
 def overtaking(saver: LedgerSaver, meanwhile: Any) -> Any:
@@ -42,10 +42,7 @@ def overtaking(saver: LedgerSaver, meanwhile: Any) -> Any:
         meanwhile()
         return {"messages": [HumanMessage("after that")]}
 
-    builder: Any = StateGraph(MessagesState)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    return builder.compile(checkpointer=saver)
+    return chain(saver, {"node": node})
 
 
 def test_a_graph_that_was_overtaken_saves_nothing_more_whoever_looks_at_its_thread_meanwhile() -> None:
@@ -92,7 +89,7 @@ def test_a_node_may_close_the_run_of_its_thread() -> None:
 def test_of_two_who_begin_a_thread_at_once_one_goes_on_and_both_pay_once() -> None:
     bank, told = Bank(), list[Any]()
     with saving() as saver:
-        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": "at_most_once"})
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], ONCE)
         together = threading.Barrier(2)
 
         def begin() -> None:
@@ -124,11 +121,11 @@ def test_who_speaks_while_a_tool_is_at_work_is_told_so_and_stops_nobody() -> Non
 
     with saving() as saver:
         lines = [[PAY], [call("pay", "2", order=18, amount="1")], "done"]
-        agent = agent_of(saver, lines, [pay], {"pay": "at_most_once"})
+        agent = agent_of(saver, lines, [pay], ONCE)
         first = threading.Thread(target=lambda: told.append(agent.invoke(ask(), on("t"))))
         first.start()
         assert begun.wait(60)
-        for one in (agent, agent_of(beside(saver), lines, [pay], {"pay": "at_most_once"})):
+        for one in (agent, agent_of(beside(saver), lines, [pay], ONCE)):
             with pytest.raises(ThreadIsHeld, match="effect_executing") as held:
                 one.invoke(ask("and?"), on("t"))
             assert held.value.position is None, "nothing is recorded"

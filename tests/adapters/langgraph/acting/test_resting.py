@@ -16,12 +16,10 @@ from langgraph.types import Command, Send, interrupt
 from ledger import Actor
 from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld
 from ledger.errors import StateMoved, Superseded
-from tests.adapters.langgraph.acting.agents import Bank, agent_of, answers, ask, beside, call, on, saving
+from tests.adapters.langgraph.acting.agents import DONE, PAY, Bank, agent_of, answers, ask, beside, on, saving
 
 TWO = Actor("agent:payer", session="two")
 THREE = Actor("agent:payer", session="three")
-PAY = call("pay", order=17, amount="10.00")
-DONE = ["one", "two", "three", "four", "five"]
 NOTHING: Callable[[Any], dict[str, Any]] = lambda _: {"messages": []}  # noqa: E731
 
 

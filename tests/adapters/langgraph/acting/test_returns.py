@@ -15,6 +15,7 @@ from ledger.adapters.langgraph import LedgerSaver
 from ledger.testing import Clock
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
+    ONCE,
     Bank,
     agent_of,
     answers,
@@ -89,7 +90,7 @@ def test_what_is_injected_is_no_argument_and_a_model_cannot_forge_it() -> None:
 
     with saving() as saver:
         lines = [[call("pay", order=17, token="theirs", nonsense=1)], "done"]
-        agent_of(saver, lines, [pay], {"pay": "at_most_once"}).invoke(ask(), on("t"))
+        agent_of(saver, lines, [pay], ONCE).invoke(ask(), on("t"))
         (act,) = intended(saver)
         assert act.args == '{"order":17}'
     assert seen == [(2, "call-1", "mine")]
@@ -110,7 +111,7 @@ def test_a_tool_that_is_described_by_a_schema_takes_what_it_is_given() -> None:
     described = StructuredTool(name="pay", description="Pay.", args_schema=schema, func=pay)
     with saving() as saver:
         lines = [[call("pay", order=17, **{"a-b": 1})], "done"]
-        agent_of(saver, lines, [described], {"pay": "at_most_once"}).invoke(ask(), on("t"))
+        agent_of(saver, lines, [described], ONCE).invoke(ask(), on("t"))
         assert intended(saver)[0].args == '{"a-b":1,"order":17}'
     assert seen == [{"order": 17, "a-b": 1}]
 

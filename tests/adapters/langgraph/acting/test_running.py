@@ -8,28 +8,27 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import MessagesState
 
 from ledger import AsyncRun, Run
 from ledger.adapters.langgraph import aledger_run, ledger_run
 from ledger.errors import InvalidInput, Superseded
 from tests.adapters.langgraph.acting.agents import (
+    ONCE,
     Bank,
     agent_of,
     answers,
     ask,
     beside,
     call,
+    chain,
     on,
     saving,
 )
 
 
 def graph_of(node: Any, saver: Any, **options: Any) -> Any:
-    builder: Any = StateGraph(MessagesState)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    return builder.compile(checkpointer=saver, **options)
+    return chain(saver, {"node": node}, **options)
 
 
 def test_a_node_says_to_its_run_what_it_owes() -> None:
@@ -58,12 +57,7 @@ def test_nodes_tools_and_subgraphs_of_any_depth_share_one_handle() -> None:
     with saving() as saver:
         agent = agent_of(saver, [[call("peek", order=1)], "done"], [peek], {"peek": "read_only"})
         deep = graph_of(graph_of(look, None), None)
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("look", look)
-        builder.add_node("deep", deep)
-        builder.add_node("agent", agent)
-        builder.add_edge(START, "look").add_edge("look", "deep").add_edge("deep", "agent")
-        builder.compile(checkpointer=saver).invoke(ask(), on("t"))
+        chain(saver, {"look": look, "deep": deep, "agent": agent}).invoke(ask(), on("t"))
     assert len(seen) == 5
     assert {one.id for one in seen} == {"t#1"}
     assert len(set(map(id, seen))) == 1
@@ -162,7 +156,7 @@ def test_each_event_loop_has_a_face_of_its_own_and_lets_go_of_it() -> None:
     with saving() as saver:
         for at in range(3):
             lines = [[call("pay", order=at, amount="1")], "done"]
-            agent = agent_of(saver, lines, [bank.pay], {"pay": "at_most_once"})
+            agent = agent_of(saver, lines, [bank.pay], ONCE)
             told = asyncio.run(agent.ainvoke(ask(), on(f"t-{at}")))
             assert [one.status for one in answers(told)] == ["success"]
             assert len(saver.faces._faces) == 1

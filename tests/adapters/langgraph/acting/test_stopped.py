@@ -8,11 +8,22 @@ import pytest
 from langchain.agents.middleware import ToolRetryMiddleware, wrap_tool_call
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import MessagesState
 
 from ledger.adapters.langgraph import LedgerToolCalls, contract_text
 from ledger.errors import OutcomeUnknown
-from tests.adapters.langgraph.acting.agents import Bank, Script, agent_of, answers, ask, call, on, saving
+from tests.adapters.langgraph.acting.agents import (
+    ONCE,
+    Bank,
+    Script,
+    agent_of,
+    answers,
+    ask,
+    call,
+    chain,
+    on,
+    saving,
+)
 
 LINES = [[call("pay", order=17, amount="1")], [call("pay", order=17, amount="1.00")], "done"]
 
@@ -54,9 +65,7 @@ def test_what_nobody_knows_is_not_kept_from_the_graph_by_what_stands_in_front(
 ) -> None:
     bank, model = failing(), Script(lines=LINES)
     with saving() as saver:
-        agent = agent_of(
-            saver, [], [bank.pay], {"pay": "at_most_once"}, model=model, before=[front], contract=contract
-        )
+        agent = agent_of(saver, [], [bank.pay], ONCE, model=model, before=[front], contract=contract)
         with pytest.raises(OutcomeUnknown):
             agent.invoke(ask(), on("t"))
     assert bank.paid == [(17, "1")]
@@ -67,7 +76,7 @@ def test_what_nobody_knows_is_not_kept_from_the_graph_by_what_stands_in_front(
 async def test_in_an_event_loop_it_is_not_kept_from_the_graph_either() -> None:
     bank = failing()
     with saving() as saver:
-        agent = agent_of(saver, LINES, [bank.pay], {"pay": "at_most_once"}, before=[telling_later])
+        agent = agent_of(saver, LINES, [bank.pay], ONCE, before=[telling_later])
         with pytest.raises(OutcomeUnknown):
             await agent.ainvoke(ask(), on("t"))
         saver.faces.close()
@@ -111,9 +120,6 @@ def test_a_node_that_swallows_it_does_nothing_else_through_the_ledger(declared: 
                 raised.append(type(error))
             return {}
 
-        builder: Any = StateGraph(MessagesState)
-        builder.add_node("act", act)
-        builder.add_edge(START, "act")
-        builder.compile(checkpointer=saver).invoke(ask(), on("t"))
+        chain(saver, {"act": act}).invoke(ask(), on("t"))
     assert raised == [OutcomeUnknown] * 3
     assert (bank.paid, looked) == ([(17, "1")], [])

@@ -9,10 +9,9 @@ from langgraph.types import Command
 
 from ledger import open_ledger
 from ledger.adapters.langgraph import LedgerSaver
-from tests.adapters.langgraph.acting.agents import AGENT, KIM, Bank, agent_of, answers, ask, call, on
+from tests.adapters.langgraph.acting.agents import AGENT, ASKS, KIM, Bank, agent_of, answers, ask, call, on
 
 LINES = [[call("pay", order=17, amount="10.00")], "done"]
-ASKS = {"pay": {"recovery": "at_most_once", "needs_approval": True}}
 
 
 def play(url: str) -> None:

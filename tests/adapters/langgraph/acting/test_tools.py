@@ -15,6 +15,7 @@ from ledger.adapters.langgraph import LedgerSaver, ledger_run
 from ledger.errors import OutcomeUnknown
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
+    ONCE,
     Bank,
     agent_of,
     answers,
@@ -54,7 +55,7 @@ def test_a_tool_that_interrupts_is_in_doubt_unless_it_says_that_it_asks_before_i
 
     lines = [[call("pay", order=17)], "done"]
     with saving() as saver:
-        agent = agent_of(saver, lines, [pay], {"pay": "at_most_once"})
+        agent = agent_of(saver, lines, [pay], ONCE)
         with pytest.raises(OutcomeUnknown):
             agent.invoke(ask(), on("t"))
         agent = agent_of(

@@ -29,6 +29,19 @@ class Made(NamedTuple):
     unread: list[str]
     """Threads of which it cannot be told, since one of their checkpoints cannot be read."""
 
+    def check_read(self) -> None:
+        """Tell of the threads in which nothing was deleted, for that reason.
+
+        Raises:
+            UndecodableRecord: there are such.
+        """
+        if self.unread:
+            raise UndecodableRecord(
+                f"in {len(self.unread)} threads, the first is {self.unread[0]!r:.100}, a checkpoint cannot "
+                "be read, so that nothing was deleted in them",
+                threads=self.unread,
+            )
+
 
 def made_by(checkpoints: Checkpoints, run_ids: Collection[str]) -> Made:
     """Find the checkpoints that runs of graphs made, in all threads.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -20,9 +19,6 @@ from langgraph.checkpoint.base import (
 
 from ledger import Actor, Ledger, Run, open_ledger
 from ledger.adapters.bound import Bound
-from ledger.adapters.langgraph.asynchronous import AwaitedSaver
-from ledger.adapters.langgraph.checkpoints import Checkpoints
-from ledger.adapters.langgraph.codec import GraphCodec
 from ledger.adapters.langgraph.configs import (
     SEEN,
     Place,
@@ -41,18 +37,17 @@ from ledger.adapters.langgraph.loops import loop_of, own_configurable
 from ledger.adapters.langgraph.resting import Resting, saves_at_exit
 from ledger.adapters.langgraph.resuming import STRICT, GateChoice, Gatekeeper, opening_of
 from ledger.adapters.langgraph.running import ENTERED, Faces, entry_of
-from ledger.adapters.langgraph.schemas import Graph
-from ledger.adapters.langgraph.serde import Serde, refuse_serde
-from ledger.adapters.langgraph.types import KnownTypes, Types
+from ledger.adapters.langgraph.serde import refuse_serde
+from ledger.adapters.langgraph.typed import TypedSaver
+from ledger.adapters.langgraph.types import Types
 from ledger.adapters.threads import Entry, Located, Threads
 from ledger.adapters.threads.copying import copy as copy_thread
 from ledger.adapters.threads.dropping import delete, drop, prune
 from ledger.application.states import SavedState
 from ledger.canonical import invalid
-from ledger.errors import UndecodableRecord
 
 
-class LedgerSaver(Bound, AwaitedSaver):
+class LedgerSaver(Bound, TypedSaver):
     """Keeps the checkpoints of graphs in a ledger; give it to `compile(checkpointer=…)`.
 
         with LedgerSaver.from_url("runs.db") as saver:
@@ -111,9 +106,7 @@ class LedgerSaver(Bound, AwaitedSaver):
         self._gatekeeper = Gatekeeper(ledger, self.threads, gate, self._custodian)
         self._resting = Resting()
         self._owned = False
-        self._know(KnownTypes())
-        for name, cls in types.items() if isinstance(types, Mapping) else ((None, cls) for cls in types):
-            self.register(cls, name)
+        self._begin(types)
 
     @classmethod
     def from_url(cls, url: str, **options: Any) -> Self:
@@ -143,11 +136,6 @@ class LedgerSaver(Bound, AwaitedSaver):
         """Open a ledger as `from_url` does, by the name that other savers of LangGraph have for it."""
         return cls.from_url(conn_string, **options)
 
-    @property
-    def codec(self) -> GraphCodec:
-        """What writes and reads the values of this saver's graphs."""
-        return self._codec
-
     def close(self) -> None:
         """Let go of what the saver holds, and close the ledger if the saver opened it."""
         self.faces.close()
@@ -161,52 +149,6 @@ class LedgerSaver(Bound, AwaitedSaver):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    # --- types ------------------------------------------------------------------------------------
-
-    def register(
-        self,
-        cls: type | Graph,
-        name: str | None = None,
-        *,
-        take: Callable[[Any], Any] | None = None,
-        build: Callable[[Any], Any] | None = None,
-    ) -> None:
-        """Let values of a class stand in the state, and those of the classes that its fields are of.
-
-        Register before graphs are compiled: a strict one takes a table of its own along.
-
-        Args:
-            cls: a pydantic model, a dataclass, a named tuple or an enum, or a typed dictionary of such; with
-                `take` and `build` any class. Or a graph, compiled or about to be: all classes in its schemas
-                and in those of the graphs that are its nodes; what has a name keeps it.
-            name: what is stored of the class, so that it is found again after it was moved; None: its module
-                and name.
-            take: turns a value into data.
-            build: turns what `take` gave into a value.
-
-        Raises:
-            InvalidInput: it is none of them, or the name is another class's.
-        """
-        self._types.register(cls, name, take=take, build=build)
-
-    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> LedgerSaver:
-        """Return a saver that knows the classes of a graph's schema, too.
-
-        A graph that is compiled calls it where LangGraph is strict: `LANGGRAPH_STRICT_MSGPACK=true`.
-        """
-        types = self._types.with_schema(extra_allowlist)
-        if types is self._types:
-            return self
-        other = copy.copy(self)
-        other._know(types)
-        return other
-
-    def _know(self, types: KnownTypes) -> None:
-        self._types = types
-        self._codec = GraphCodec(types)
-        self._checkpoints = Checkpoints(self.threads, self._codec)
-        self.serde = Serde(self._codec)
 
     # --- saving -----------------------------------------------------------------------------------
 
@@ -380,12 +322,7 @@ class LedgerSaver(Bound, AwaitedSaver):
         made = made_by(self._checkpoints, frozenset(run_ids))
         for thread, names in made.names.items():
             drop(self.threads, thread, names, by=self._custodian.id, actor=self._custodian)
-        if made.unread:
-            raise UndecodableRecord(
-                f"in {len(made.unread)} threads, the first is {made.unread[0]!r:.100}, a checkpoint cannot "
-                "be read, so that nothing was deleted in them",
-                threads=made.unread,
-            )
+        made.check_read()
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete the older checkpoints of threads.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,18 @@ from langgraph.types import Command, Send, interrupt
 from ledger import Actor
 from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld
 from ledger.errors import StateMoved, Superseded
-from tests.adapters.langgraph.acting.agents import DONE, PAY, Bank, agent_of, answers, ask, beside, on, saving
+from tests.adapters.langgraph.acting.agents import (
+    DONE,
+    PAY,
+    Bank,
+    agent_of,
+    answers,
+    ask,
+    beside,
+    chain,
+    on,
+    saving,
+)
 
 TWO = Actor("agent:payer", session="two")
 THREE = Actor("agent:payer", session="three")
@@ -347,3 +359,23 @@ async def test_a_graph_that_stopped_at_a_node_rests_in_an_event_loop_too() -> No
         assert not (await graph_of(other, nodes, *edges).aget_state(on("t"))).next
         saver.faces.close()
         other.faces.close()
+
+
+@pytest.mark.anyio
+async def test_a_graph_that_is_cancelled_in_the_middle_of_a_node_rests_once_it_has_ended() -> None:
+    begun = asyncio.Event()
+
+    async def works(state: MessagesState) -> dict[str, Any]:
+        begun.set()
+        await asyncio.Event().wait()
+        return {"messages": []}
+
+    with saving() as saver:
+        running = asyncio.create_task(chain(saver, {"node": works}).ainvoke(ask(), on("t")))
+        await begun.wait()
+        assert not rests(saver)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert rests(saver)
+        saver.faces.close()

@@ -148,8 +148,7 @@ def _admitted(asked: Asked, approval: str | None, guards: FrozenMap) -> Admitted
 
 def _fresh(asked: Asked) -> tuple[Act, ...]:
     # What begins, or waits, between the look and the append is an intention more.
-    looked = asked.given.looked is not None
-    return (Act(act_digest(asked.names.act), asked.looked.intentions, looked),)
+    return (Act(act_digest(asked.names.act), asked.looked.intentions),)
 
 
 def _lease_until(asked: Asked) -> datetime:

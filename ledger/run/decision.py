@@ -104,9 +104,7 @@ class Act(NamedTuple):
 
     digest: bytes
     intentions: int = 0
-    """How often it was intended."""
-    looked: bool = False
-    """The store was asked; else it was taken for one that nobody has intended."""
+    """How often it was intended; 0: nobody has, or nobody looked."""
 
 
 class Admitted(NamedTuple):

@@ -101,13 +101,14 @@ class Blob(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """An act that nobody may have intended unseen: what the writer decided on is all there is of it."""
+    """An act that nobody may have intended unseen: what the writer decided on is all there is of it.
+
+    Two appends that both say so of one act are decided one after the other wherever they are in flight.
+    """
 
     act: bytes
     known: int = 0
     """How many stored events with this `act` the writer has seen; there may be no more of them."""
-    alone: bool = False
-    """Two appends that both say so of one act are decided one after the other wherever they are in flight."""
 
 
 class Append(NamedTuple):
@@ -123,10 +124,6 @@ class Append(NamedTuple):
     fresh: tuple[Fresh, ...] = ()
     """Acts of which no more events of the tenant may be stored than are known; those of this append do not
     count.
-
-    It is looked up as the append is stored, and nothing is held: of two appends to different streams that are
-    in flight at the same time both may be stored, as two processes on PostgreSQL can have it, unless both
-    want to be `alone` with the act.
     """
 
 

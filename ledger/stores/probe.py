@@ -97,7 +97,7 @@ def _claimed(append: Append, view: View) -> LedgerError | None:
 
 
 def _known(append: Append, view: View) -> ActKnown | None:
-    for act, known, _ in append.fresh:
+    for act, known in append.fresh:
         earlier = view.intended(append.tenant, act, known)
         if earlier is not None:
             return ActKnown(

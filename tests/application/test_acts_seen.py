@@ -138,10 +138,7 @@ def test_what_only_waits_elsewhere_since_then_stands_in_nobodys_way(
     assert here(lineage.mine, "parent") == {"done": 1}
 
 
-def test_an_act_that_is_new_is_stored_as_alone_only_where_it_was_looked_up(
-    lineage: Lineage, wrapped: Wrapped
-) -> None:
-    """A lock is taken where the store is asked anyway."""
+def test_a_claim_says_how_much_of_its_act_was_seen(lineage: Lineage, wrapped: Wrapped) -> None:
     seen: list[Append] = []
     wrapped.before = seen.append
     tool = paying(Outside(), needs_approval=False)
@@ -149,7 +146,7 @@ def test_an_act_that_is_new_is_stored_as_alone_only_where_it_was_looked_up(
     performing(tool, key="two", repeat=True, reason="Kim said so")(lineage.mine, "parent")
     (intended, *_) = (event for event in events(lineage.mine, "parent") if isinstance(event, EffectIntended))
     digest = act_digest(intended.act)
-    assert [fresh for append in seen for fresh in append.fresh] == [(digest, 0, False), (digest, 1, True)]
+    assert [fresh for append in seen for fresh in append.fresh] == [(digest, 0), (digest, 1)]
 
 
 # --- far back -----------------------------------------------------------------------------------------

@@ -84,37 +84,33 @@ def test_a_fresh_act_with_guards_is_refused_alike(store: FullStore, more: tuple[
 # --- what is known of an act ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("more", [(), ("x",)])
 @pytest.mark.parametrize("guarded", [False, True])
 def test_of_an_act_there_may_be_as_much_as_is_known_and_no_more(
-    store: FullStore, more: tuple[str, ...], guarded: bool, alone: bool
+    store: FullStore, more: tuple[str, ...], guarded: bool
 ) -> None:
     store.open_head(TENANT, POLICY)
     guards = [Guard(POLICY, 0)] if guarded else []
     store.append(one(part("run-0", Spec("a", act=ACT), Spec("b", act=ACT))))
     for known in (0, 1):
         with pytest.raises(ActKnown) as unseen:
-            store.append(
-                one(intends("run-1", "c", ACT, *more), guards=guards, fresh=[Fresh(ACT, known, alone)])
-            )
+            store.append(one(intends("run-1", "c", ACT, *more), guards=guards, fresh=[Fresh(ACT, known)]))
         assert (unseen.value.run, unseen.value.position) == ("run-0", 2)
-    append = one(intends("run-1", "c", ACT, *more), guards=guards, fresh=[Fresh(ACT, 2, alone)])
+    append = one(intends("run-1", "c", ACT, *more), guards=guards, fresh=[Fresh(ACT, 2)])
     stored = store.append(append)
     with pytest.raises(ActKnown) as unseen:
-        store.append(one(intends("run-2", "d", ACT, *more), guards=guards, fresh=[Fresh(ACT, 2, alone)]))
+        store.append(one(intends("run-2", "d", ACT, *more), guards=guards, fresh=[Fresh(ACT, 2)]))
     assert (unseen.value.run, unseen.value.position) == ("run-1", 1)
     assert store.append(append) == Appended(stored.gids, repeated=True)
     assert store.read(TENANT, "run-2") == []
 
 
-@pytest.mark.parametrize("alone", [False, True])
-def test_what_is_known_of_several_acts_is_held_against_each(store: FullStore, alone: bool) -> None:
+def test_what_is_known_of_several_acts_is_held_against_each(store: FullStore) -> None:
     store.append(one(part("run-0", Spec("a", act=ACT), Spec("b", act=OTHER), Spec("c", act=OTHER))))
-    for fresh in ([Fresh(ACT, 1), Fresh(OTHER, 1, alone)], [Fresh(ACT, 0, alone), Fresh(OTHER, 2)]):
+    for fresh in ([Fresh(ACT, 1), Fresh(OTHER, 1)], [Fresh(ACT, 0), Fresh(OTHER, 2)]):
         with pytest.raises(ActKnown):
             store.append(one(part("run-1", "d"), part("run-2", "e"), fresh=fresh))
-    fresh = [Fresh(ACT, 1, alone), Fresh(OTHER, 2, alone)]
+    fresh = [Fresh(ACT, 1), Fresh(OTHER, 2)]
     store.append(one(part("run-1", "d"), part("run-2", "e"), fresh=fresh))
     assert len(assert_whole(store)) == 5
 

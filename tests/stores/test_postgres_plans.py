@@ -46,10 +46,9 @@ def test_a_common_append_has_a_statement_of_its_own(append: Append, name: str) -
         one(FIRST, part("run-2", "b")),
         one(FIRST, blobs=[blob(b"x")]),
         one(part("$source:a", "p")),
-        one(FIRST, fresh=[Fresh(b"a" * 16, alone=True)]),
     ],
 )
-def test_what_takes_more_than_one_statement_or_a_lock_has_none(append: Append) -> None:
+def test_what_takes_more_than_one_statement_has_none(append: Append) -> None:
     assert plan_one(append) is None
 
 
@@ -128,23 +127,30 @@ def test_what_no_transaction_has_room_for_is_refused(monkeypatch: pytest.MonkeyP
     assert refused.value.path == "append"
 
 
-def test_who_wants_to_be_alone_with_acts_locks_them_in_one_order_whoever_it_is() -> None:
+def test_acts_that_must_be_fresh_are_locked_in_one_order_whoever_names_them() -> None:
     """Or two that want the same two would wait for each other."""
     acts = [bytes([number]) * 16 for number in range(8)]
-    shuffled = [Fresh(act, alone=True) for act in (*acts[5:], *acts[:5], acts[0])]
+    shuffled = (*acts[5:], *acts[:5], acts[0])
     one_way = plan_locks("ledger", [one(FIRST, fresh=shuffled)])
-    other_way = plan_locks("ledger", [one(FIRST, fresh=[each]) for each in shuffled])
-    assert one_way == other_way == sorted(set(one_way))
-    assert len(one_way) == len(acts)
-    assert all(-(2**63) <= lock < 2**63 for lock in one_way)
+    other_way = plan_locks("ledger", [one(FIRST, fresh=[Fresh(act, 3)]) for act in shuffled])
+    assert one_way == other_way
+    assert one_way is not None
+    assert one_way.name == "lock_acts"
+    (locks,) = one_way.values
+    assert locks is not None
+    # Behind the head of 20 bytes, each has its length (4) and itself (8).
+    found = [int.from_bytes(locks[at + 4 : at + 12], "big", signed=True) for at in range(20, len(locks), 12)]
+    assert found == sorted(set(found))
+    assert len(found) == len(acts)
 
 
-def test_an_act_of_another_tenant_or_schema_is_another_and_one_that_is_shared_is_not_locked() -> None:
-    fresh = [Fresh(b"a" * 16, alone=True)]
+def test_an_act_of_another_tenant_or_schema_is_another() -> None:
+    fresh = [b"a" * 16]
     mine = plan_locks("ledger", [one(FIRST, fresh=fresh)])
+    assert mine == plan_locks("ledger", [one(FIRST), one(FIRST, fresh=fresh)])
     assert mine != plan_locks("ledger", [one(FIRST, fresh=fresh, tenant="globex")])
     assert mine != plan_locks("ledger2", [one(FIRST, fresh=fresh)])
     assert plan_locks("ab", [one(FIRST, fresh=fresh, tenant="c")]) != plan_locks(
         "a", [one(FIRST, fresh=fresh, tenant="bc")]
     )
-    assert plan_locks("ledger", [one(FIRST, fresh=[Fresh(b"a" * 16, 3)]), one(FIRST)]) == []
+    assert plan_locks("ledger", [one(FIRST)]) is None

@@ -12,15 +12,14 @@ from typing import Any
 import pytest
 
 from ledger.errors import ActKnown, GuardMoved, PositionConflict
-from ledger.stores.base import Append, Appended, Fresh, Guard
+from ledger.stores.base import Append, Appended, Guard
 from ledger.stores.postgres.errors import Trouble
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.store import PostgresStore
 from ledger.stores.postgres.writer import Writer
-from tests.servers.waiting import until
 from tests.stores.builder import TENANT, Spec, assert_whole, ids, one, part
-from tests.stores.place import address, administer, schema_of
-from tests.stores.uncommitted import held_open
+from tests.stores.place import address, schema_of
+from tests.stores.uncommitted import held_open, until_waited_for
 
 POLICY = "$source:policy"
 ACT, OTHER = b"a" * 16, b"o" * 16
@@ -49,12 +48,6 @@ def troubles(monkeypatch: pytest.MonkeyPatch) -> list[Trouble]:
 
     monkeypatch.setattr(Writer, "_recovered", spy)
     return found
-
-
-def until_waited_for(url: str, holder: Session) -> None:
-    pid = holder.connection.info.backend_pid
-    query = f"SELECT 1 FROM pg_locks WHERE NOT granted AND {pid} = ANY (pg_blocking_pids(pid))"
-    until(lambda: administer(url, query), "the append waits for its rival")
 
 
 def patient(holder: Session) -> None:
@@ -259,35 +252,19 @@ def test_of_a_group_the_first_that_can_be_stored_has_the_fresh_act(store: Postgr
 
 
 @pytest.mark.parametrize("company", [0, 2])
-def test_an_act_is_known_once_it_is_committed_and_not_before(store: PostgresStore, company: int) -> None:
-    """Nobody waits for an act, so two in flight at once are both stored: a look, and not a lock."""
-    others = [one(part(f"run-x{number}", f"x-{number}")) for number in range(company)]
-    with held_open(store, intends("run-1")) as rival:
-        assert isinstance(store._writer.commit([intends("run-2"), *others])[0], Appended)
-        rival.command(b"COMMIT")
-    known = store._writer.commit([intends("run-3"), one(part("run-y", "y"))])[0]
-    assert isinstance(known, ActKnown)
-    assert ids(store.find(TENANT, act=ACT)) == ["run-1.a", "run-2.a"]
-
-
-@pytest.mark.parametrize("company", [0, 2])
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
-def test_who_wants_to_be_alone_with_an_act_waits_for_who_is(
+def test_who_needs_a_fresh_act_waits_for_who_is_about_to_store_it(
     store: PostgresStore, url: str, end: str, company: int
 ) -> None:
-    """So the second of two that have looked finds what the first stored, in whatever process it is."""
+    """So the second of two finds what the first stored, in whatever process it is."""
     others = [one(part(f"run-x{number}", f"x-{number}")) for number in range(company)]
-    mine, rival = (
-        one(part(run, Spec(f"{run}.a", act=ACT)), fresh=[Fresh(ACT, alone=True)])
-        for run in ("run-2", "run-1")
-    )
-    with ThreadPoolExecutor(1) as pool, held_open(store, rival) as holder:
-        settling = pool.submit(store._writer.commit, [mine, *others])
+    with ThreadPoolExecutor(1) as pool, held_open(store, intends("run-1")) as holder:
+        settling = pool.submit(store._writer.commit, [intends("run-2"), *others])
         until_waited_for(url, holder)
-        # Who has not looked waits for nobody, and neither does another act.
+        # Another act waits for nobody, and neither does what needs none to be fresh.
         with closing(PostgresStore(url)) as third:
-            third.append(one(part("run-3", Spec("other", act=OTHER)), fresh=[Fresh(OTHER, alone=True)]))
-            third.append(one(part("run-4", Spec("plain")), fresh=[ACT]))
+            third.append(one(part("run-3", Spec("other", act=OTHER)), fresh=[OTHER]))
+            third.append(one(part("run-4", Spec("plain", key=ACT))))
         holder.command(end.encode())
         outcome, *rest = settling.result(60)
     assert isinstance(outcome, ActKnown if end == "COMMIT" else Appended)

@@ -158,7 +158,7 @@ class Stores(RuleBasedStateMachine):
         keys=st.lists(DIGESTS, min_size=3, max_size=3),
         guards=st.lists(st.tuples(SOURCES, st.integers(-1, 0)), max_size=2),
         content=st.none() | st.binary(max_size=3),
-        fresh=st.just([]) | st.lists(st.builds(Fresh, ACTS, st.integers(0, 2), st.booleans()), max_size=2),
+        fresh=st.just([]) | st.lists(st.builds(Fresh, ACTS, st.integers(0, 2)), max_size=2),
     )
     def append(
         self,

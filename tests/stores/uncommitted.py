@@ -12,9 +12,9 @@ from ledger.stores.base import Append, Blob, Guard
 from ledger.stores.postgres.plans import plan_locks
 from ledger.stores.postgres.session import Session
 from ledger.stores.postgres.store import PostgresStore
-from ledger.stores.postgres.writer import lock_acts
+from tests.servers.waiting import until
 from tests.stores.builder import Spec, one, part
-from tests.stores.place import database
+from tests.stores.place import administer, database
 
 LARGE_BYTES = 16 * 1024
 """A record that fills a statement, where a test makes statements as small as that."""
@@ -30,9 +30,18 @@ def held_open(store: PostgresStore, *batch: Append) -> Iterator[Session]:
             assert writer._lock_heads(session, batch[0])
             writer._move(session, batch[0])
         else:
-            lock_acts(session, plan_locks(store._server.schema, batch))
+            locks = plan_locks(store._server.schema, batch)
+            if locks is not None:
+                session.run(*locks)
             assert all(writer._insert(session, batch))
         yield session
+
+
+def until_waited_for(url: str, holder: Session) -> None:
+    """Return as soon as somebody waits for the transaction that is open."""
+    pid = holder.connection.info.backend_pid
+    query = f"SELECT 1 FROM pg_locks WHERE NOT granted AND {pid} = ANY (pg_blocking_pids(pid))"
+    until(lambda: administer(url, query), "somebody waits for the transaction that is open")
 
 
 def shapes(name: str) -> dict[str, list[Append]]:

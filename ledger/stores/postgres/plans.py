@@ -88,8 +88,6 @@ def plan_one(append: Append) -> Statement | None:
     part = parts[0]
     if part.is_source:
         return None
-    if append.fresh and any(fresh.alone for fresh in append.fresh):
-        return None  # it is locked first
     rows = part.rows
     if len(rows) == 1 and not append.guards and not append.fresh:
         return _one(append.tenant, part, rows[0])
@@ -115,14 +113,16 @@ def plan(appends: Sequence[Append]) -> Plan:
     return Plan(statement, [Statement("append_more", _rows(chunk)) for chunk in rest], offsets)
 
 
-def plan_locks(schema: str, appends: Iterable[Append]) -> list[int]:
-    """List the numbers to lock before appends that want to be alone with an act, in the order to lock them.
+def plan_locks(schema: str, appends: Iterable[Append]) -> Statement | None:
+    """Lock the acts that have to be fresh, before it is looked whether they are; None where none has to be.
 
     Locks of this kind are of the whole database, so that of an act says in which schema it is. That two acts
-    have one number does no harm: one of them waits.
+    have one number does no harm: one of them waits. All take them in one order, so nobody waits in a circle.
     """
-    wanted = {(append.tenant, fresh.act) for append in appends for fresh in append.fresh if fresh.alone}
-    return sorted(_lock(schema, tenant, act) for tenant, act in wanted)
+    wanted = {(append.tenant, fresh.act) for append in appends for fresh in append.fresh}
+    if not wanted:
+        return None
+    return Statement("lock_acts", [numbers(sorted(_lock(schema, tenant, act) for tenant, act in wanted))])
 
 
 def _lock(schema: str, tenant: str, act: bytes) -> int:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 import psycopg
 from psycopg.adapt import AdaptersMap
 from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus, Format, TransactionStatus
-from psycopg.pq.abc import PGresult
+from psycopg.pq import ConnStatus, ExecStatus, Format, TransactionStatus
+from psycopg.pq.abc import PGconn, PGresult
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrBinaryDumper
+from psycopg.waiting import Ready, Wait, wait
 
 from ledger.stores.postgres.clock import Offset
 from ledger.stores.postgres.wire import Value
@@ -23,6 +25,9 @@ ADAPTERS.register_dumper(int, Int8BinaryDumper)
 ADAPTERS.register_dumper(str, StrBinaryDumper)
 
 Statements = Mapping[str, str]
+
+_LOOK_SECONDS = 0.1
+"""How long a wait for the server is at a stretch, so that an interrupt of this process is noticed."""
 
 
 class Session:
@@ -63,6 +68,24 @@ class Session:
             prepared = self._prepare(name)
         return self._checked(self._pgconn.exec_prepared(prepared, given, formats, _BINARY))
 
+    def run_behind(self, first: tuple[str, Sequence[Value]], then: tuple[str, Sequence[Value]]) -> PGresult:
+        """Run two statements in one transaction of their own, and return what the second returned.
+
+        They go out together, so it takes one round trip. The second begins when the first has ended, and sees
+        what was stored by then.
+        """
+        pgconn = self._pgconn
+        sends = [self._sender(*statement) for statement in (first, then)]
+        pgconn.enter_pipeline_mode()
+        for send in sends:
+            send()
+        pgconn.pipeline_sync()
+        results = wait(_results(pgconn), pgconn.socket, _LOOK_SECONDS)
+        pgconn.exit_pipeline_mode()
+        for result in results:
+            self._checked(result)
+        return results[-1]
+
     def command(self, text: bytes) -> None:
         """Run a command without values: BEGIN, COMMIT, ROLLBACK, or a script."""
         self._checked(self._pgconn.exec_(text))
@@ -86,6 +109,16 @@ class Session:
         with suppress(psycopg.Error):
             self.connection.close()
 
+    def _sender(self, name: str, values: Sequence[Value]) -> Callable[[], None]:
+        """Return what sends a statement, which is prepared first where statements are."""
+        given = cast("Sequence[bytes]", values)
+        formats = [_BINARY] * len(values)
+        if not self._prepares:
+            text = self._statements[name].encode()
+            return partial(self._pgconn.send_query_params, text, given, None, formats, _BINARY)
+        prepared = self._prepared.get(name) or self._prepare(name)
+        return partial(self._pgconn.send_query_prepared, prepared, given, formats, _BINARY)
+
     def _prepare(self, name: str) -> bytes:
         prepared = f"ledger_{name}".encode()
         self._checked(self._pgconn.prepare(prepared, self._statements[name].encode(), None))
@@ -96,6 +129,29 @@ class Session:
         if result.status not in _DONE:
             raise error_from_result(result, "utf-8")
         return result
+
+
+def _results(pgconn: PGconn) -> Generator[Wait, Ready | int, list[PGresult]]:
+    """Yield what to wait for until all that was sent up to the synchronisation point is answered.
+
+    Libpq waits, too, but with the interpreter's lock in its hand, and who is waited for may need it.
+    """
+    while pgconn.flush():
+        if (yield Wait.RW) & Ready.R:
+            pgconn.consume_input()
+    results: list[PGresult] = []
+    while True:
+        while pgconn.is_busy():
+            if (yield Wait.R) & Ready.R:
+                pgconn.consume_input()
+        result = pgconn.get_result()
+        if result is None:  # so the results of each statement end
+            if pgconn.status != ConnStatus.OK:
+                raise psycopg.OperationalError("the connection was lost")
+        elif result.status == ExecStatus.PIPELINE_SYNC:
+            return results
+        else:
+            results.append(result)
 
 
 # Looked up once: on an enum class that is slow, as is hashing a member, and each append does both.

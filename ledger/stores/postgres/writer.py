@@ -1,8 +1,9 @@
 """The writing half of the PostgreSQL store: one connection, one batch at a time on it.
 
 The common append is one statement and one round trip: it looks at the last event of the stream, stores behind
-it and commits by itself. A batch is one such statement too. What it did not store is explained afterwards, as
-of one moment, and tried again where by then nothing stands in its way.
+it and commits by itself. A batch is one such statement too. Where an act has to be fresh, a lock on it goes
+ahead on the same way: of two appends in flight, the second looks when the first is stored. What was not
+stored is explained afterwards, as of one moment, and tried again where by then nothing stands in its way.
 
 Whatever cannot be told apart is tried again as it is, since an append that was stored is recognised by its
 event ids: after a connection broke in the middle of a commit, or when a rival in flight was first.
@@ -30,7 +31,7 @@ from ledger.stores.postgres.errors import (
     trouble,
 )
 from ledger.stores.postgres.holders import lock_holders
-from ledger.stores.postgres.plans import plan, plan_blobs, plan_locks, plan_one
+from ledger.stores.postgres.plans import Statement, plan, plan_blobs, plan_locks, plan_one
 from ledger.stores.postgres.pool import PASSING
 from ledger.stores.postgres.rounds import Outcome, Rounds
 from ledger.stores.postgres.server import Server
@@ -96,7 +97,7 @@ class Writer:
             statement = plan_one(append)
             if statement is None:
                 return None
-            gids = _gids(session.run(*statement))
+            gids = _gids(self._run(session, statement, plan_locks(self._server.schema, [append])))
         except InvalidInput as error:
             return error
         except DRIVER_ERRORS:
@@ -282,13 +283,18 @@ class Writer:
         """Store appends that share no stream, each whole or not at all; return the gids of each."""
         planned = plan(appends)
         locks = plan_locks(self._server.schema, appends)
-        if not planned.more and not brief and not locks and not any(append.blobs for append in appends):
-            return planned.stored(_gids(session.run(*planned.first)))
+        if not planned.more and not brief and not any(append.blobs for append in appends):
+            return planned.stored(_gids(self._run(session, planned.first, locks)))
         with self._transaction(session):
             if brief:
                 session.command(b"SET LOCAL lock_timeout = %d" % (_BRIEF_SECONDS * 1000))
-            lock_acts(session, locks)
+            if locks is not None:
+                session.run(*locks)
             return self._insert(session, appends)
+
+    def _run(self, session: Session, statement: Statement, locks: Statement | None) -> PGresult:
+        """Run a statement that commits by itself; the locks that it needs are taken on the same way."""
+        return session.run(*statement) if locks is None else session.run_behind(locks, statement)
 
     def _insert(self, session: Session, appends: Sequence[Append]) -> list[tuple[int, ...] | None]:
         """Store appends and their blobs in the transaction that is open."""
@@ -374,15 +380,6 @@ class Writer:
         self._in_use = self._in_doubt = False
         if session is not None:
             session.close()
-
-
-def lock_acts(session: Session, locks: Sequence[int]) -> None:
-    """Wait until nobody else has these locks, and hold them until the transaction ends.
-
-    A statement sees what was stored before it began, so this is one of its own, before that which decides.
-    """
-    if locks:
-        session.command(b"; ".join(b"SELECT pg_advisory_xact_lock(%d)" % lock for lock in locks))
 
 
 def _gids(result: PGresult) -> list[int]:

@@ -1,6 +1,10 @@
 -- Every statement the PostgreSQL store runs on its tables, by name. `{schema}` stands for the schema's name.
 -- Each is complete in itself: it needs no search path, no session state, and no right that a writer lacks.
 
+-- name: lock_acts
+-- Wait until nobody else has these locks, and hold them until the transaction ends. They are taken in their order.
+SELECT count(pg_advisory_xact_lock(lock)) FROM unnest($1::int8[]) AS lock
+
 -- name: epoch
 -- What each append counts from, read by each.
 SELECT epoch FROM {schema}.epoch

@@ -67,18 +67,22 @@ def _show(screen: Screen, found: View[Owed]) -> None:
     from ledger.adapters.cli.visible import one_line
     from ledger.adapters.cli.words import quoted
 
-    if not found.rows:
-        screen.note("nothing is owed, as far as was asked")
-    elif screen.narrow:
+    def entries() -> None:
         for one in found.rows:
             screen.entry(f"{quoted(one.id)} of {quoted(one.run)}", style="bold")
             screen.entry(f"to {quoted(one.owed_to)}, due {_due(one)}, {_of(one)}", indent=2, hang=2)
             screen.entry(one_line(one.text, most=150), indent=2, hang=2, style="dim")
+
+    if not found.rows:
+        screen.note("nothing is owed, as far as was asked")
     else:
         most = 120 if screen.is_terminal else None
         titles = ("DUE", "OWED TO", "RUN", "STATUS", "ID", "POSITION", "WHAT")
         screen.table(
-            [Column(title, right=title == "POSITION") for title in titles],
+            [
+                Column(title, right=title == "POSITION", whole=title in {"OWED TO", "RUN", "ID"})
+                for title in titles
+            ],
             [
                 (
                     _due(one),
@@ -91,6 +95,7 @@ def _show(screen: Screen, found: View[Owed]) -> None:
                 )
                 for one in found.rows
             ],
+            instead=entries,
         )
     show_as_of(screen, found)
 

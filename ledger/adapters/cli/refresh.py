@@ -94,25 +94,27 @@ def _show(screen: Screen, run: str, found: list[Refreshed]) -> None:
     if not found:
         screen.note(f"nothing that run {quoted(run)} rests on has to be looked at again")
         return
-    if screen.narrow:
+
+    def entries() -> None:
         for one in found:
             screen.entry(f"{quoted(one.key)}: {_FOUND[one.found]}, {_standing(one)}", style="bold")
             if one.because is not None:
                 screen.entry(one.because, indent=2, hang=2)
-    else:
-        screen.table(
-            [Column("KEY"), Column("TOOL"), Column("IT SAYS"), Column("NOW"), Column("WHY")],
-            [
-                (
-                    quoted(one.key),
-                    quoted(one.tool),
-                    _FOUND[one.found],
-                    _standing(one),
-                    "-" if one.because is None else one.because,
-                )
-                for one in found
-            ],
-        )
+
+    screen.table(
+        [Column("KEY", whole=True), Column("TOOL"), Column("IT SAYS"), Column("NOW"), Column("WHY")],
+        [
+            (
+                quoted(one.key),
+                quoted(one.tool),
+                _FOUND[one.found],
+                _standing(one),
+                "-" if one.because is None else one.because,
+            )
+            for one in found
+        ],
+        instead=entries,
+    )
     stale = sum(not one.is_fresh for one in found)
     if stale:
         screen.note(f"of {len(found):,} looked at, {stale:,} must still not be relied on")

@@ -268,7 +268,8 @@ def _show_list(screen: Screen, reviews: Sequence[dict[str, Any]], *, of_one: boo
             "no review matches" if of_one else "nobody has signed a review yet: intent-ledger review sign"
         )
         return
-    if screen.narrow:
+
+    def entries() -> None:
         for one in reviews:
             told = f"{one['meaning']} by {quoted(one['by'])} up to position {one['head']}"
             since = counted(one["changed_after"], "event") + " since"
@@ -277,12 +278,12 @@ def _show_list(screen: Screen, reviews: Sequence[dict[str, Any]], *, of_one: boo
             screen.entry(f"{told}, {signed}, {since}", indent=2, hang=2)
             if one["note"] is not None:
                 screen.quote(one["note"], indent=4)
-        return
+
     screen.table(
         [
-            Column("RUN"),
+            Column("RUN", whole=True),
             Column("MEANING"),
-            Column("BY"),
+            Column("BY", whole=True),
             Column("UP TO", right=True),
             Column("SINCE", right=True),
             Column("SIGNED"),
@@ -300,4 +301,5 @@ def _show_list(screen: Screen, reviews: Sequence[dict[str, Any]], *, of_one: boo
             ]
             for one in reviews
         ],
+        instead=entries,
     )

@@ -167,7 +167,7 @@ def _show_tried(screen: Screen, checked: Checked) -> None:
         return
     titles = ("SPOKEN OF", "REFUSED", "ASKED", "UNTOLD")
     screen.table(
-        [Column("ID"), *(Column(title, right=True) for title in titles)],
+        [Column("ID", whole=True), *(Column(title, right=True) for title in titles)],
         [(quoted(one.id), *(f"{count:,}" for count in checked.trial.counts(one.id))) for one in ruled],
     )
     for one in ruled:

@@ -257,7 +257,7 @@ def _show(
     filtered: bool,
     order: Order | None,
 ) -> None:
-    from ledger.adapters.cli.runs_view import entry, table
+    from ledger.adapters.cli.runs_view import table
 
     show_unread(screen, unread)
     if not page.runs and not unread:
@@ -267,10 +267,7 @@ def _show(
                 "what is at work, or was until it died, is not held: intent-ledger runs --quiet-for 15m"
             )
         return
-    if screen.narrow:
-        for run in page.runs:
-            entry(screen, run, now)
-    elif page.runs:
+    if page.runs:
         table(screen, page.runs, now, order)
     if page.next is not None:
         screen.note(f"more: intent-ledger runs --after {shlex.quote(page.next)} (with the same filters)")

@@ -38,7 +38,7 @@ def review_words(run: RunSummary) -> str:
     return f"{run.review.meaning}, {counted(changed, 'event')} since" if changed else run.review.meaning
 
 
-def entry(screen: Screen, run: RunSummary, now: datetime) -> None:
+def _entry(screen: Screen, run: RunSummary, now: datetime) -> None:
     """Write a run in a few lines."""
     parts = [status_words(run), counted(run.position, "event"), f"last {when(run.at)}"]
     if run.held_at is not None:
@@ -66,14 +66,20 @@ def table(
     now: datetime,
     order: Literal["alive_at", "held_at"] | None,
 ) -> None:
-    """Write runs as a table: of those that are held, or quiet, since when."""
+    """Write runs as a table: of those that are held, or quiet, since when; else an entry for each."""
+
+    def entries() -> None:
+        for run in runs:
+            _entry(screen, run, now)
+
     kin = (_KIN,) if any(kin_words(run) for run in runs) else ()
     reviewed = (_REVIEW,) if any(run.review is not None for run in runs) else ()
     waiting = (_WAITING,) if any(run.waiting for run in runs) else ()
     columns = [_RUN, *_OF[order], _OWED, _UNSETTLED, *waiting, *reviewed, *kin, _GOAL]
     screen.table(
-        [Column(title, right=right) for title, right, _ in columns],
+        [Column(title, right=right, whole=title == "RUN") for title, right, _ in columns],
         [[cell(run, now) for _, _, cell in columns] for run in runs],
+        instead=entries,
     )
 
 

@@ -10,10 +10,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 from ledger.adapters.cli.visible import lines_of, visible
 
@@ -30,6 +31,12 @@ _PAIR = re.compile(
 """A blank that keeps a number, or the time of a day, with what it is of."""
 
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
+"""A cell that is a moment."""
+_LEAST = 12
+"""Characters of a line into which prose may be folded in a table."""
+
+
 class ReaderGone(Exception):
     """Whoever read standard output went away, as `head` does; the command ends without a word."""
 
@@ -40,6 +47,8 @@ class Column(NamedTuple):
     title: str
     right: bool = False
     """Align to the right, as numbers are."""
+    whole: bool = False
+    """Names that somebody copies: where a line has no room for them, there is no table."""
 
 
 class Screen:
@@ -143,19 +152,70 @@ class Screen:
         for line in lines_of(text):
             self.entry(line)
 
-    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str]], *, indent: int = 0) -> None:
-        """Write a table. Cells are shown whole: folded on a terminal, on one line elsewhere."""
+    def table(
+        self,
+        columns: Sequence[Column],
+        rows: Iterable[Sequence[str]],
+        *,
+        indent: int = 0,
+        instead: Callable[[], None] | None = None,
+    ) -> None:
+        """Write a table. Cells are shown whole: on one line where no terminal is; there, prose is folded.
+
+        Args:
+            columns: its columns, in order.
+            rows: their cells.
+            indent: how far in it stands.
+            instead: writes the same in some lines for each row, for a terminal that is narrow, or has no room
+                for a column that is `whole`. Without it each row is written as its first cell, and the others
+                below, each behind its title.
+        """
         cells = [[visible(cell) for cell in row] for row in rows]
         if not self._wraps:
             self._plain_table(columns, cells, indent)
             return
+        kept = self._kept(columns, cells, indent)
+        if (instead is not None and self.narrow) or (kept is None and any(one.whole for one in columns)):
+            (instead or partial(self._rows_below_each_other, columns, cells, indent))()
+            return
+        self._folding_table(columns, cells, indent, kept or set())
+
+    def _kept(self, columns: Sequence[Column], cells: list[list[str]], indent: int) -> set[int] | None:
+        """Tell which columns are never folded: names, numbers and times; None: there is no room for them."""
+        from rich.cells import cell_len
+
+        kept, needed = set(), indent
+        for place, column in enumerate(columns):
+            of_it = [row[place] for row in cells]
+            width = max(map(cell_len, [column.title, *of_it]))
+            told = [cell for cell in of_it if cell != "-"]
+            are_times = bool(told) and all(map(_TIME.fullmatch, told))
+            if column.right or column.whole or are_times:
+                kept.add(place)
+                needed += width + 2
+            else:
+                needed += min(width, _LEAST) + 2
+        return kept if needed <= self._rich().width + 2 else None
+
+    def _rows_below_each_other(self, columns: Sequence[Column], cells: list[list[str]], indent: int) -> None:
+        for first, *others in cells:
+            self.entry(first, indent=indent, style="bold")
+            told = zip(columns[1:], others, strict=True)
+            words = ", ".join(f"{column.title.lower()} {cell}" for column, cell in told if cell != "-")
+            self.entry(words, indent=indent + 2, hang=2)
+
+    def _folding_table(
+        self, columns: Sequence[Column], cells: list[list[str]], indent: int, kept: Container[int]
+    ) -> None:
         from rich.padding import Padding
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for column in columns:
-            table.add_column(Text(column.title), justify="right" if column.right else "left", overflow="fold")
+        for place, column in enumerate(columns):
+            justify: Literal["left", "right"] = "right" if column.right else "left"
+            title = Text(column.title)
+            table.add_column(title, justify=justify, overflow="fold", no_wrap=place in kept)
         for row in cells:
             table.add_row(*map(Text, row))
         console = self._rich()

@@ -127,16 +127,19 @@ def _show_list(screen: Screen, listing: SourceListing) -> None:
                 "this tenant has no sources yet: intent-ledger sources publish FILE --source KIND:NAME"
             )
         return
-    if screen.narrow:
+
+    def entries() -> None:
         for line in listing.sources:
             screen.entry(quoted(line.state.source), style="bold")
             screen.entry(", ".join(f"{name} {value}" for name, value in _cells(line)[1:]), indent=2, hang=2)
-        return
+
     titles = [name for name, _ in _cells(listing.sources[0])]
     columns = [
-        Column(name.upper(), right=name in {"items", "enforced", "withdrawn", "runs"}) for name in titles
+        Column(name.upper(), right=name in {"items", "enforced", "withdrawn", "runs"}, whole=name == "source")
+        for name in titles
     ]
-    screen.table(columns, [[value for _, value in _cells(line)] for line in listing.sources])
+    rows = [[value for _, value in _cells(line)] for line in listing.sources]
+    screen.table(columns, rows, instead=entries)
 
 
 def _cells(line: Line) -> list[tuple[str, str]]:

@@ -107,22 +107,25 @@ def _facts(one: Reliance) -> dict[str, Any]:
 
 
 def _show(screen: Screen, found: Affected) -> None:
-    from itertools import groupby
-
     from ledger.adapters.cli.runs import show_unread
-    from ledger.adapters.cli.words import quoted
 
     show_unread(screen, found.unread)
     if not found.runs:
         if not found.unread:
             screen.note("no run relies on it")
-    elif screen.narrow:
-        for (run, status), some in groupby(found.runs, lambda one: (one.run, one.status)):
-            screen.entry(f"{quoted(run)} {status}", style="bold")
-            for one in some:
-                _entry(screen, one)
     else:
         _table(screen, found.runs)
+
+
+def _entries(screen: Screen, runs: Sequence[Reliance]) -> None:
+    from itertools import groupby
+
+    from ledger.adapters.cli.words import quoted
+
+    for (run, status), some in groupby(runs, lambda one: (one.run, one.status)):
+        screen.entry(f"{quoted(run)} {status}", style="bold")
+        for one in some:
+            _entry(screen, one)
 
 
 def _table(screen: Screen, runs: Sequence[Reliance]) -> None:
@@ -131,7 +134,7 @@ def _table(screen: Screen, runs: Sequence[Reliance]) -> None:
 
     titles = ("RUN", "STATUS", "CONSTRAINT", "ACCEPTED", "NOW", "SINCE")
     screen.table(
-        [Column(title) for title in titles],
+        [Column(title, whole=title in {"RUN", "CONSTRAINT"}) for title in titles],
         [
             (
                 quoted(one.run),
@@ -143,6 +146,7 @@ def _table(screen: Screen, runs: Sequence[Reliance]) -> None:
             )
             for one in runs
         ],
+        instead=lambda: _entries(screen, runs),
     )
 
 

@@ -15,8 +15,6 @@ from ledger.adapters.cli.placeholders import check_filled_in
 from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.settings import Settings
     from ledger.adapters.sources import Document, Proposal, Proposed
@@ -270,10 +268,7 @@ def _show(
     from ledger.adapters.cli.words import quoted
 
     changed = [one for one in proposal.rules if one.kind != "unchanged"]
-    if screen.narrow:
-        for one in changed:
-            _entry(screen, one)
-    elif changed:
+    if changed:
         _table(screen, changed)
     counts = ", ".join(f"{count:,} {kind}" for kind, count in _counts(proposal).items() if count)
     headline = {
@@ -303,16 +298,27 @@ def _show_missing(screen: Screen, confirmed: Confirmed) -> None:
         screen.note(f"withdrawn by name, and still in the file; take it out, or confirm it: {options}")
 
 
-def _table(screen: Screen, changed: Iterable[Proposed]) -> None:
+def _table(screen: Screen, changed: Sequence[Proposed]) -> None:
     from ledger.adapters.cli.screen import Column
     from ledger.adapters.cli.words import quoted
 
+    def entries() -> None:
+        for one in changed:
+            _entry(screen, one)
+
     screen.table(
-        [Column("CHANGE"), Column("ID"), Column("LINE", right=True), Column("WAS"), Column("NOW")],
+        [
+            Column("CHANGE"),
+            Column("ID", whole=True),
+            Column("LINE", right=True),
+            Column("WAS"),
+            Column("NOW"),
+        ],
         [
             (one.kind, quoted(one.id), "-" if one.line is None else str(one.line), _was(one), _now(one))
             for one in changed
         ],
+        instead=entries,
     )
 
 

@@ -35,9 +35,14 @@ def show_list(screen: Screen, found: Sequence[ThreadSummary], *, more: bool, lim
     if not found:
         screen.line("no threads")
         return
-    columns = ("THREAD", "RUN", "STATUS", "LAST EVENT")
+    columns = (
+        Column("THREAD", whole=True),
+        Column("RUN", whole=True),
+        Column("STATUS"),
+        Column("LAST EVENT"),
+    )
     screen.table(
-        [*map(Column, columns), *(Column(name, right=True) for name in ("RUNS", "EVENTS", "UNSETTLED"))],
+        [*columns, *(Column(name, right=True) for name in ("RUNS", "EVENTS", "UNSETTLED"))],
         [
             (
                 quoted(one.thread),
@@ -75,7 +80,12 @@ def show_thread(screen: Screen, shown: Shown, *, limit: int) -> None:
         return
     screen.title(f"thread {quoted(shown.thread)}: {counted(len(shown.states), 'state')}")
     screen.table(
-        [Column("RUN"), Column("STATUS"), Column("CONTENTS", right=True), Column("BYTES", right=True)],
+        [
+            Column("RUN", whole=True),
+            Column("STATUS"),
+            Column("CONTENTS", right=True),
+            Column("BYTES", right=True),
+        ],
         [
             (quoted(contract.run), contract.status, f"{tally.contents:,}", f"{tally.bytes:,}")
             for contract, tally in shown.runs
@@ -84,7 +94,11 @@ def show_thread(screen: Screen, shown: Shown, *, limit: int) -> None:
     )
     if states:
         screen.table(
-            [Column("STATE"), Column("LINE"), Column("FROM"), Column("SAVED"), Column("PLACE", right=True)],
+            [
+                *(Column(title, whole=True) for title in ("STATE", "LINE", "FROM")),
+                Column("SAVED"),
+                Column("PLACE", right=True),
+            ],
             [
                 (
                     quoted(one.state.id),

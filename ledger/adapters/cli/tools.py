@@ -106,28 +106,30 @@ def _show(screen: Screen, rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         screen.note("no tool is known: name a module that declares some with --tools")
         return
-    if screen.narrow:
+
+    def entries() -> None:
         for row in rows:
             screen.entry(f"{quoted(row['tool'])}: {_standing(row)}", style="bold")
             for question, answer in _answers(row).items():
                 screen.entry(f"{question.lower()} {answer}", indent=2, hang=2)
             if row["unsettled"]:
                 screen.entry(f"{row['unsettled']:,} unsettled, {row['in_doubt']:,} in doubt", indent=2)
-    else:
-        titles = ["TOOL", "DECLARED", *_answers(rows[0]), "UNSETTLED", "IN DOUBT"]
-        screen.table(
-            [Column(title, right=title in {"UNSETTLED", "IN DOUBT"}) for title in titles],
-            [
-                (
-                    quoted(row["tool"]),
-                    _standing(row),
-                    *_answers(row).values(),
-                    str(row["unsettled"] or "-"),
-                    str(row["in_doubt"] or "-"),
-                )
-                for row in rows
-            ],
-        )
+
+    titles = ["TOOL", "DECLARED", *_answers(rows[0]), "UNSETTLED", "IN DOUBT"]
+    screen.table(
+        [Column(title, right=title in {"UNSETTLED", "IN DOUBT"}, whole=title == "TOOL") for title in titles],
+        [
+            (
+                quoted(row["tool"]),
+                _standing(row),
+                *_answers(row).values(),
+                str(row["unsettled"] or "-"),
+                str(row["in_doubt"] or "-"),
+            )
+            for row in rows
+        ],
+        instead=entries,
+    )
     unclassified = [quoted(row["tool"]) for row in rows if row.get("classified") is False]
     if unclassified:
         screen.note(f"declare a recovery for: {', '.join(unclassified)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import pytest
 
@@ -49,6 +50,57 @@ def test_a_table_at_a_terminal_folds_and_loses_nothing(monkeypatch: pytest.Monke
     Screen(out=out, err=io.StringIO()).table([Column("ID")], [("0123456789" * 5,)])
     folded = "".join(line.strip() for line in out.getvalue().splitlines()[1:])
     assert folded == "0123456789" * 5
+
+
+NAMED = [Column("RUN", whole=True), Column("LAST EVENT"), Column("EVENTS", right=True), Column("GOAL")]
+MOMENT = "2026-01-31 09:15:00Z"
+
+
+def at_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[Screen, Terminal]:
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = Terminal()
+    return Screen(out=out, err=io.StringIO()), out
+
+
+def plain(out: Terminal) -> list[str]:
+    return re.sub(r"\x1b\[\d*m", "", out.getvalue()).splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_table_folds_prose_and_never_a_name_a_time_or_a_number(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    screen, out = at_terminal(monkeypatch, width)
+    screen.table(NAMED, [("refund-of-order-17", MOMENT, "1,234", "Refund it " * 12), ("r", "-", "7", "Go")])
+    lines = plain(out)
+    assert all(len(line) <= width for line in lines)
+    assert f"refund-of-order-17  {MOMENT}   1,234  Refund it" in lines[1]
+    (last,) = [line for line in lines if line.startswith("r ")]
+    assert last.index(" 7 ") + 1 == lines[1].index("1,234") + 4, "numbers stand one below the other"
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_where_a_line_has_no_room_for_names_there_is_no_table(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    name = "r" * 79
+    screen, out = at_terminal(monkeypatch, width)
+    screen.table(NAMED, [(name, MOMENT, "7", "Refund it " * 12), ("r", "-", "8", "Go")])
+    lines = plain(out)
+    assert lines[0] == name
+    assert lines[1].startswith(f"  last event {MOMENT}, events 7, goal Refund it")
+    assert lines[-2:] == ["r", "  events 8, goal Go"]
+
+
+def test_a_command_may_have_other_lines_where_there_is_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ("refund-17", MOMENT, "7", "Go")
+    for width, run, is_table in ((99, "refund-17", False), (100, "refund-17", True), (100, "r" * 80, False)):
+        screen, out = at_terminal(monkeypatch, width)
+        screen.table(NAMED, [(run, *row[1:])], instead=lambda at=screen: at.line("instead"))  # type: ignore[misc]
+        assert (out.getvalue() == "instead\n") is not is_table
+    screen, piped_out = piped()
+    screen.table(NAMED, [("r" * 300, *row[1:])], instead=lambda: screen.line("instead"))
+    assert f"{'r' * 300}  {MOMENT}       7  Go" in piped_out.getvalue()
 
 
 def test_a_quoted_text_cannot_pass_for_a_line_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from tests.adapters.langgraph.acting.agents import (
     ask,
     beside,
     call,
+    chain,
     graph_of_calls,
     names,
     on,
@@ -220,6 +221,34 @@ def test_a_no_to_one_of_several_calls_of_a_node_that_are_void_is_to_that_one() -
         told = graph.invoke(Command(resume={other.id: YES}), on("t"))
         assert sorted(one.status for one in answers(told)) == ["error", "success"]
     assert bank.paid == [(other.value["args"]["order"], "1")]
+
+
+def test_a_no_is_heard_although_the_tool_is_another_by_now() -> None:
+    paid: list[int] = []
+
+    def pay(order: int, amount: str, method: str = "card") -> str:
+        """Pay an order."""
+        paid.append(order)
+        return "paid"
+
+    with paying([LINES[0], "done"], ASKS) as (saver, bank, agent):
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        other = agent_of(beside(saver), [LINES[0], "done"], [pay], ASKS)
+        (told,) = answers(other.invoke(Command(resume={asked.id: NO}), on("t")))
+        assert "approval_denied" in told.text
+    assert (bank.paid, paid) == ([], [])
+
+
+def test_a_no_to_what_is_void_in_a_graph_inside_of_another_is_heard_too() -> None:
+    bank = Bank()
+    with saving() as saver:
+        inner = graph_of_calls(saver, LINES[0], [bank.pay], ASKS)
+        graph = chain(saver, {"inner": inner})
+        (asked,) = graph.invoke(ask(), on("t"))["__interrupt__"]
+        revise(saver)
+        (told,) = answers(graph.invoke(Command(resume={asked.id: NO}), on("t")))
+        assert "approval_denied" in told.text
+    assert not bank.paid
 
 
 def test_what_else_holds_a_thread_holds_it_and_nobody_is_asked_anew() -> None:

@@ -88,6 +88,8 @@ class Kind(Generic[S]):
     """Read what the store holds of the effect a command speaks of."""
     beside: Callable[[Edge, S, Command], Beside[S] | None] = lambda edge, state, command: None
     """Read the other streams that a command speaks of; None where it speaks of none."""
+    is_bound_above: Callable[[S, Command], bool] = lambda state, command: False
+    """Tell whether a command is decided on the streams above this one, beside those that speak of others."""
     past: Callable[[Edge, str, int], S] | None = None
     """Read the state as it was at a position."""
     told: Callable[[S, Command, Sequence[Record]], Refusal | None] = lambda state, command, records: None

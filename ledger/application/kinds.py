@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
+from ledger.application.above import is_bound_above, read_above
 from ledger.application.edge import Edge
 from ledger.application.kind import NOWHERE, Beside, Found, Head, Kind, Prior
 from ledger.application.looking import leases_of, look_up
@@ -129,8 +130,8 @@ def _run_sources(contract: Contract | None, command: Command) -> Iterable[str]:
 
 def _run_beside(edge: Edge, contract: Contract | None, command: Command) -> Beside[Contract | None] | None:
     """Read the other runs that a command is about: one that is to be opened, where it exists already, those
-    above a child that closes, those that have some of a grant that is to end, and one that may go on from
-    states that are given up.
+    above a child that acts or closes, those that have some of a grant that is to end, and one that may go on
+    from states that are given up.
     """
     if contract is None:
         return None
@@ -139,6 +140,8 @@ def _run_beside(edge: Edge, contract: Contract | None, command: Command) -> Besi
         if not isinstance(command, ForkRun) or command.at > contract.position:
             return Beside(others)
         return Beside(others, load_contract(edge, contract.run, upto=command.at).state)
+    if is_bound_above(contract, command):
+        return Beside(read_above(edge, contract, load_contract))
     if isinstance(command, CloseRun) and contract.parent is not None:
         return Beside(_above(edge, contract))
     if isinstance(command, DropStates) and command.also_in is not None:
@@ -215,6 +218,7 @@ RUN: Kind[Contract | None] = Kind(
     is_wanted=is_wanted,
     look_up=look_up,
     beside=_run_beside,
+    is_bound_above=is_bound_above,
     past=lambda edge, run, position: load_contract(edge, run, upto=position).state,
     told=_run_told,
     telling=TELLING,

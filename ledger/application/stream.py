@@ -277,10 +277,13 @@ class Stream(Generic[S]):
         """Tell whether a command is decided on more than the state."""
         kind = self._kind
         return (
-            isinstance(command, LINEAGE)
+            self._speaks_of_others(state, command)
             or bool(kind.sources(state, command))
             or kind.prior(self.name, state, command) is not None
         )
+
+    def _speaks_of_others(self, state: S, command: Command) -> bool:
+        return isinstance(command, LINEAGE) or self._kind.is_bound_above(state, command)
 
     def _found_out(
         self, state: S, statement: Statement, given: Given, fresh: bool, searching: bool
@@ -314,7 +317,7 @@ class Stream(Generic[S]):
     def _found_beside(self, state: S, command: Command, context: Context, given: Given) -> Steps[Given]:
         """Read other streams that a command speaks of, and ask the gate where it does."""
         kind = self._kind
-        if isinstance(command, LINEAGE):
+        if self._speaks_of_others(state, command):
             beside = yield Call(partial(kind.beside, self.edge, state, command))
             if beside is not None:
                 given = given._replace(others=beside.others, then=beside.then, passed_on=beside.passed_on)

@@ -33,7 +33,7 @@ from ledger.run.decision import (
     stands_at,
     stated,
 )
-from ledger.run.lineage import again, constraints, exists, of_a_fork, rest_of
+from ledger.run.lineage import again, constraints, exists, going_on_from, of_a_fork, rest_of
 from ledger.values import Ending, Limits
 
 
@@ -222,7 +222,8 @@ def settled_with_parent(
     child = first_of(contract, given.others)
     if child is None or child.parent is None:
         return {}
-    above = _going_on_from(given.others.get(child.parent.run), given.others)
+    found = given.others.get(child.parent.run)
+    above = None if found is None else going_on_from(found, given.others)
     if above is None or above.closed is not None:
         return {}
     by = command.by or given.actor.id
@@ -245,15 +246,6 @@ def first_of(contract: Contract, others: Mapping[str, Contract]) -> Contract | N
     if found is None or found.parent is None or found.parent.relation != "child":
         return None
     return found
-
-
-def _going_on_from(run: Contract | None, others: Mapping[str, Contract]) -> Contract | None:
-    """Find who succeeds a run, and who succeeds that one, as far as there are any."""
-    for _ in others:
-        if run is None or run.closed is None or run.closed.successor is None:
-            break
-        run = others.get(run.closed.successor)
-    return run
 
 
 def _returned(

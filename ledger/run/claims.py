@@ -1,9 +1,10 @@
 """Claims: whether an act may begin now, and as which attempt.
 
-Looked at in this order: what is recorded under the key already, what the contract says (plan, authority,
-assumptions, sources, rules), whether the same act was done under another key, and whether a person has to
-approve it. Nothing is read on the way of a claim that is new: the append itself fails where its key was
-claimed or its act intended before, and then it is decided again on what the store holds of both.
+Looked at in this order: whether the run is a part of one that was stopped, what is recorded under the key
+already, what the contract says (plan, authority, assumptions, sources, rules), whether the same act was done
+under another key, and whether a person has to approve it. Nothing is read on the way of a claim that is new,
+but in a child what stands above it: the append itself fails where its key was claimed or its act intended
+before, and then it is decided again on what the store holds of both.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from datetime import datetime
 from ledger.codec import act_digest
 from ledger.commands import ClaimEffect
 from ledger.events import EffectRefused, EffectStarted
+from ledger.run.above import stopped_above
 from ledger.run.asked import Asked, asked_of, intended, names_of, place_in, positions, refused
 from ledger.run.begun_before import lapse, once_more, repeated, unsettled
 from ledger.run.consent import Waiting, consent_to
@@ -97,6 +99,9 @@ def _answered(asked: Asked) -> Decision | None:
 def _before_consent(asked: Asked) -> Iterator[Refusal]:
     """Yield what is against an act, in the order in which it is looked at, but that nobody approved it."""
     contract, known = asked.contract, asked.looked.effect
+    stopped = stopped_above(contract, asked.given.others)
+    if stopped is not None:
+        yield stopped
     if known is not None and known.act != asked.names.act:
         yield refused(
             asked,

@@ -140,6 +140,7 @@ RULES: dict[type[c.Command], Ruling] = {
         (e.EffectUnknown, e.EffectIntended, e.EffectStarted, e.ApprovalRequested, e.EffectRefused),
         (
             "secret_found",
+            "run_is_held",
             "key_conflict",
             "effects_disabled",
             "effect_in_flight",
@@ -164,7 +165,7 @@ RULES: dict[type[c.Command], Ruling] = {
     c.ReconcileEffect: Ruling(
         outcomes.reconcile, (e.EffectReconciled, e.ObligationOpened, e.EffectDisputed), ("not_open",)
     ),
-    c.MoveCursor: Ruling(execution.move, (e.CursorMoved,)),
+    c.MoveCursor: Ruling(execution.move, (e.CursorMoved,), ("not_for_agents",)),
     c.RecordMessage: Ruling(execution.say, (e.MessageRecorded,), ("id_in_use",)),
     c.SummariseMessages: Ruling(execution.summarise, (e.MessagesSummarised,), ("not_open",)),
     c.SaveState: Ruling(states.save, (e.StateSaved,), ("not_supported", "state_moved")),

@@ -6,8 +6,9 @@ from ledger.commands import AdoptRuntime, MoveCursor, RecordMessage, SummariseMe
 from ledger.events import CursorMoved, MessageRecorded, MessagesSummarised, RuntimeAdopted
 from ledger.record import Record
 from ledger.run.contract import WINDOW, Adoption, Contract, Cursor, Message, Summary, by_id, states
-from ledger.run.decision import Decision, Given, admitted, id_in_use, not_open, stands_at, stated
+from ledger.run.decision import Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed
+from ledger.run.meanwhile import rival
 from ledger.values import Runtime
 
 
@@ -58,11 +59,30 @@ def merged(old: Runtime | None, new: Runtime | None) -> Runtime | None:
 
 
 def move(contract: Contract, command: MoveCursor, given: Given) -> Decision:
-    """Every move is a step of its own; only a move to exactly where the cursor stands is a repeat."""
+    """Every move is a step of its own; only a move to exactly where the cursor stands is a repeat.
+
+    Where the program of a run stands, no other agent says: it would be resumed there, and what its next step
+    needs would be forgotten.
+    """
+    other = rival(contract, given.actor)
+    if other is not None:
+        return _not_its_cursor(contract, other, command)
     event = stated(CursorMoved, command)
     if contract.cursor is not None and states(contract.cursor, event):
         return stands_at(contract.cursor.position)
     return admitted(event)
+
+
+def _not_its_cursor(contract: Contract, other: str, command: MoveCursor) -> Refusal:
+    alive = contract.alive
+    session = "" if alive.session is None else f" in session {alive.session}"
+    return Refusal(
+        "not_for_agents",
+        f"{alive.by}{session} is the program of {contract.run!r}, and {other} is not: where it stands is for "
+        "the program to say. Ask with `ledger.resume` whether you may go on with the run, or work in a child",
+        position=alive.position,
+        evidence={"command": command.name, "actor": other, "program": alive.by},
+    )
 
 
 def say(contract: Contract, command: RecordMessage, given: Given) -> Decision:

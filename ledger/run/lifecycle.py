@@ -21,10 +21,10 @@ from ledger.run.effects import inherited
 from ledger.run.execution import merged
 from ledger.run.fold import Changes, brief
 from ledger.run.limits import CAUSES
-from ledger.run.meanwhile import alive, rival
+from ledger.run.meanwhile import alive, is_program, rival
 from ledger.run.standing import Allowance, Closing, Hold, Stopped, Suspension
 from ledger.run.terms import changed_at
-from ledger.values import Ending
+from ledger.values import Actor, Ending
 
 
 def opened(event: RunOpened, record: Record) -> Contract:
@@ -66,10 +66,21 @@ def suspended(contract: Contract, event: RunSuspended, record: Record) -> Change
         by=event.by,
         cause=event.cause,
         position=record.position,
+        reaches_children=_reaches_children(contract, event.cause, event.by, record.actor),
         reason=event.reason,
         said_by=said_by(record.actor, event.by),
     )
     return {"stopped": _stopped(contract, record), "suspended": suspension}
+
+
+def _reaches_children(contract: Contract, cause: str, by: str | None, actor: Actor) -> bool:
+    """Tell whether a run is stopped with its parts: not by a limit, nor by its own program, which may wait.
+
+    Nobody takes that back but who lets the run go on.
+    """
+    if contract.suspended is not None and contract.suspended.reaches_children:
+        return True
+    return cause == "asked" and (by not in (None, actor.id) or not is_program(contract, actor))
 
 
 def _stopped(contract: Contract, record: Record) -> Stopped:
@@ -188,13 +199,15 @@ def _opened_so(contract: Contract, event: RunOpened) -> bool:
 def suspend(contract: Contract, command: SuspendRun, given: Given) -> Decision:
     """Who stops a stopped run for another reason is heard as well; the same words again are a repeat.
 
-    They are none after an agent that is not the run's program, whose word does not count for as much.
+    They are none after an agent that is not the run's program, whose word does not count for as much, nor
+    where they reach further now.
     """
     old, stopped = contract.suspended, contract.stopped
     counts_more = stopped is not None and stopped.rival is not None and rival(contract, given.actor) is None
     if (
         old is not None
         and not counts_more
+        and old.reaches_children == _reaches_children(contract, "asked", command.by, given.actor)
         and (old.cause, old.by, old.reason) == ("asked", command.by, command.reason)
     ):
         return stands_at(old.position)

@@ -34,6 +34,18 @@ def exists(taken: Contract) -> Refusal:
     )
 
 
+def going_on_from(run: Contract, others: Mapping[str, Contract]) -> Contract:
+    """Find who succeeds a run, and who succeeds that one, as far as there are any."""
+    for _ in others:
+        heir = (
+            None if run.closed is None or run.closed.successor is None else others.get(run.closed.successor)
+        )
+        if heir is None:
+            break
+        run = heir
+    return run
+
+
 def of_a_fork(contract: Contract, what: str) -> Refusal:
     """Refuse to let perform what comes of a fork, which left its authority and what it owes behind."""
     reason = f"{contract.run!r} is a fork of {contract.fork_of!r}: it performs nothing, and {what}"

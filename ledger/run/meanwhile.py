@@ -29,7 +29,10 @@ _SIGNS = frozenset(
         e.StateSaved,
     }
 )
-"""What only the program of a run says. Reports alone are none: a worker that was replaced sends them too."""
+"""What the program of a run says, and whoever works in its place.
+
+Reports alone are no signs of life: a worker that was replaced sends them too.
+"""
 
 _ITS_OWN = frozenset(
     {
@@ -104,7 +107,7 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
     if kind is e.StateSaved and record.actor.kind == "human":
         return False
     if kind in _SIGNS or (kind is e.MessageRecorded and event.role in ("assistant", "tool")):  # type: ignore[attr-defined]
-        return True
+        return not _works_beside(contract, record.actor)
     if contract.stopped is not None or kind not in _ITS_OWN:
         return (
             False  # while it is stopped, the program says nothing: what comes from its session is news to it
@@ -116,7 +119,10 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
     if record.actor.kind == "human":
         return False
     last = contract.__dict__["alive"]
-    return _is_by(last, record.actor) or (_is_left_to_others(contract, last) and not hands_over(record.actor))
+    if _is_by(last, record.actor):
+        # Who opens a child may prepare it for another one, whose program it does not become by that.
+        return not (_is_child(contract) and _is_begun(contract, last))
+    return _is_left_to_others(contract, last) and not hands_over(record.actor)
 
 
 def _comes_late(contract: Contract, part: e.StatePartSaved) -> bool:
@@ -136,15 +142,49 @@ def _is_left_to_others(contract: Contract, last: Alive | Record) -> bool:
     """Tell whether no program has said anything yet, since who opened the run or let it go on is none."""
     by = last.actor.id if isinstance(last, Record) else last.by
     session = last.actor.session if isinstance(last, Record) else last.session
-    return contract.resumed_position > last.position or hands_over(Actor(by, session=session))
+    return (
+        contract.resumed_position > last.position
+        or hands_over(Actor(by, session=session))
+        or _is_begun(contract, last)
+    )
+
+
+def _is_begun(contract: Contract, last: Alive | Record) -> bool:
+    """Tell whether somebody opened a child, a successor or a fork, and nobody has worked on it yet.
+
+    What it begins with is stated in the moment in which it is opened.
+    """
+    at = last.at
+    return at == contract.opened_at and (
+        contract.parent is not None or contract.predecessor is not None or contract.fork_of is not None
+    )
+
+
+def _is_child(contract: Contract) -> bool:
+    return contract.parent is not None and contract.parent.relation == "child"
 
 
 def rival(contract: Contract, actor: Actor) -> str | None:
-    """Name an agent that is not the program at work on the run; None: it is, or nobody is, or it is none."""
+    """Name an agent that is not the program at work on the run; None: it is, or nobody is, or it is none.
+
+    The program is who opened the run, or let it go on, to work on it: the same agent in the same session.
+    Another one becomes it by the gate alone, where it is let go on. What it says before that is the run's all
+    the same, but no sign of life of the program.
+    """
+    return actor.id if is_agent(actor) and _works_beside(contract, actor) else None
+
+
+def is_program(contract: Contract, actor: Actor) -> bool:
+    """Tell whether somebody is the program of the run, and not who does something to it by hand."""
+    return _is_by(contract.__dict__["alive"], actor) and not hands_over(actor)
+
+
+def _works_beside(contract: Contract, actor: Actor) -> bool:
+    """Tell whether an agent or a person does something in a run that another program is at work on."""
     last = contract.__dict__["alive"]
-    if not is_agent(actor) or _is_by(last, actor) or _is_left_to_others(contract, last):
-        return None
-    return actor.id
+    if _is_by(last, actor) or not (is_agent(actor) or actor.kind == "human"):
+        return False
+    return not _is_left_to_others(contract, last)
 
 
 def hands_over(actor: Actor) -> bool:
@@ -209,7 +249,11 @@ _WORDS: dict[type[e.Event], Callable[[Any], str]] = {
     e.EffectDisputed: lambda event: f"effect {event.key[:12]} is disputed",
     e.EffectCompensated: lambda event: f"effect {event.key[:12]} was undone",
     e.MessageRecorded: lambda event: f"a message of role {event.role}",
+    e.MessagesSummarised: lambda event: f"the messages up to {name(event.through)} were summarised",
+    e.CursorMoved: lambda event: f"the cursor was moved to {name(event.node)}",
+    e.EffectIntended: lambda event: f"effect {event.key[:12]} of {name(event.tool)} was intended",
     e.StateSaved: lambda event: f"state {name(event.id)} was saved by hand",
+    e.StatePartSaved: lambda event: f"work after state {name(event.state)} was saved",
     e.RunResumed: lambda event: f"it was let go on as incarnation {event.incarnation}",
     e.RuntimeAdopted: lambda event: f"another runtime was adopted: {event.reason}",
 }

@@ -79,6 +79,8 @@ class Suspension(Value):
     by: Party | None = None
     cause: Id
     position: Position
+    reaches_children: bool = False
+    """Nothing that acts begins in its children either: somebody asked for it who is not its own program."""
     reason: Text
     said_by: Principal | None = None
     """The agent that wrote it in the name of `by`; None: nobody's word stands between."""

@@ -31,7 +31,7 @@ from ledger.run.fold import Changes
 from ledger.run.release import RELEASING, released
 from ledger.run.terms import changed_at, same_terms, with_terms
 
-FOLD = "5"
+FOLD = "6"
 """Version of the fold. It changes whenever the same events would yield another contract; snapshots made by
 another version are passed over."""
 

@@ -9,8 +9,9 @@ import pytest
 from ledger import events as e
 from ledger.commands import AdoptRuntime, MoveCursor, RecordMessage, SummariseMessages
 from ledger.run.contract import WINDOW, Contract
+from ledger.run.decision import Refusal
 from ledger.testing import History, given
-from ledger.values import Branch, Payload, Runtime
+from ledger.values import Actor, Branch, Payload, Runtime
 from tests.run import examples as x
 
 OTHER = Payload(digest="9" * 64)
@@ -45,6 +46,28 @@ def test_the_cursor_moves_with_all_that_was_said() -> None:
     assert (cursor.position, history.contract.tally.steps) == (2, 1)
     history.when(command).then_stands_at(2)
     history.when(MoveCursor(node="pay", round=3)).then(e.CursorMoved(node="pay", round=3))
+
+
+def test_the_cursor_of_a_program_is_moved_by_no_other_agent_before_the_gate_lets_it_go_on() -> None:
+    program, other = Actor("agent:refunds", session="s-1"), Actor("agent:mail", session="s-7")
+    run = given(x.opened(), e.CursorMoved(needs=("observation:stock",), node="pay"), actor=program)
+    move = MoveCursor(node="mail")
+    relayed = Actor("service:desk", on_behalf_of=(other.id,))
+    for who in (other, Actor("agent:refunds", session="s-2"), relayed):
+        asked = run.by(who).when(move)
+        assert asked.then_refused("not_for_agents", position=2).contract.cursor == run.contract.cursor
+        assert isinstance(asked.decision, Refusal)
+        assert "is the program of 'run-1'" in asked.decision.message
+        # What it says to the run, and does in it, is admitted as ever.
+        for said in (x.message("m-2", role="assistant"), x.observed()):
+            assert run.by(who).also(said).position == 3
+    for who in (program, Actor("human:kim"), Actor("service:login@host")):
+        run.by(who).when(move).then(e.CursorMoved(node="mail"))
+    run.also(x.SUSPENDED, x.RESUMED).by(other).when(move).then_refused("not_for_agents")
+    run.also(x.SUSPENDED).by(other).also(x.RESUMED).when(move).then(e.CursorMoved(node="mail"))
+    run.also(x.SUSPENDED).by("human:kim").also(x.RESUMED).by(other).when(move).then(
+        e.CursorMoved(node="mail")
+    )
 
 
 # --- messages ----------------------------------------------------------------------------------

@@ -58,9 +58,58 @@ def test_what_only_the_program_says_is_a_sign_of_life(event: e.Event) -> None:
     assert (alive.by, alive.session) == ("agent:refunds", "s-1")
 
 
-SAID_BY_ALL = [
-    one for one in x.EVENTS if type(one) in _WORDS and not isinstance(one, e.RunResumed | e.StateSaved)
-]
+BESIDE = [one for one in x.EVENTS if type(one) in _SIGNS & set(_WORDS) and not isinstance(one, e.RunResumed)]
+SAID_BY_ALL = [one for one in x.EVENTS if type(one) in _WORDS.keys() - _SIGNS]
+
+
+@pytest.mark.parametrize("event", [*BESIDE, x.message(role="assistant")], ids=lambda event: event.name)
+@pytest.mark.parametrize(
+    "other",
+    [
+        Actor("agent:refunds", session="s-2"),
+        Actor("agent:refunds"),
+        Actor("agent:mail", session="s-1"),
+        Actor("service:desk", session="s-1", on_behalf_of=("agent:mail",)),
+        KIM,
+    ],
+    ids=str,
+)
+def test_who_works_beside_a_program_passes_for_it_in_nothing(event: e.Event, other: Actor) -> None:
+    """Neither does a dead program look alive by it, nor a live one as if it rested or had been replaced."""
+    beside = LATER.by(other).also(event)
+    assert beside.contract.alive == LATER.contract.alive
+    assert [(one.name, one.by) for one in beside.contract.meanwhile] == [
+        (event.name, other.on_behalf_of[0] if other.on_behalf_of else other.id)
+    ]
+    assert told(beside.by(PROGRAM).also(e.CursorMoved(node="on"))) == []
+
+
+def test_a_rest_that_another_agent_says_is_none_and_ends_none() -> None:
+    other = Actor("agent:mail", session="s-7")
+    assert not LATER.by(other).also(x.state(rests=True)).contract.alive.rests
+    rests = LATER.also(x.state(rests=True)).by(other)
+    assert rests.also(x.state("state-2"), x.intended()).contract.alive.rests
+
+
+def test_who_lets_the_run_go_on_is_its_program_from_then_on_and_the_old_one_works_beside() -> None:
+    new = Actor("agent:mail", session="s-7")
+    taken = LATER.by(new).also(x.RESUMED)
+    assert (taken.contract.alive.by, last_sign(taken)) == (new.id, 2)
+    assert last_sign(taken.also(e.CursorMoved(node="on"))) == 3
+    assert last_sign(taken.by(PROGRAM).also(e.CursorMoved(node="on"))) == 2
+
+
+def test_who_opens_a_child_leaves_it_to_who_works_on_it_first_and_may_prepare_it() -> None:
+    worker = Actor("agent:mail", session="s-7")
+    parent = e.Parent(position=3, relation="child", root="run-0", run="run-0")
+    child = given(x.opened(parent=parent), x.accepted(), actor=PROGRAM).later(seconds=1)
+    prepared = child.also(e.PlanCommitted(steps=(Step(name="pay"),)), x.message())
+    assert last_sign(prepared) == 1
+    for who in (worker, PROGRAM):
+        begun = prepared.by(who).also(e.CursorMoved(node="pay"))
+        assert (begun.contract.alive.by, last_sign(begun)) == (who.id, 5)
+        other = PROGRAM if who is worker else worker
+        assert last_sign(begun.by(other).later(seconds=1).also(e.CursorMoved(node="mail"))) == 5
 
 
 @pytest.mark.parametrize("event", SAID_BY_ALL, ids=lambda event: event.name)

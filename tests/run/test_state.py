@@ -15,12 +15,15 @@ from ledger.run.contract import WINDOW, Contract
 from ledger.run.release import released
 from ledger.run.state import FOLD, FOLDS, evolve, replay
 from ledger.testing import History, given, seal
+from ledger.values import Actor
 from tests.run import examples as x
 from tests.run.histories import INSIDE, decided, histories
 from tests.strategies import ANY, FEW, NOON
 
 GOLDEN = Path(__file__).parent / "golden" / f"contracts_{FOLD}.json"
 Run = History[Contract | None]
+OPENED = given(x.opened())
+MOVED = e.CursorMoved(node="a")
 
 
 # --- totality ----------------------------------------------------------------------------------
@@ -49,19 +52,23 @@ def saved(contract: Contract) -> str:
     return contract.model_dump_json(exclude_none=True)
 
 
+BESIDE = (
+    given(x.opened(), MOVED, x.state(rests=True), actor=Actor("agent:refunds", session="s-1"))
+    .by(Actor("agent:mail", session="s-7"))
+    .also(x.intended(), x.started(), e.CursorMoved(node="b"), x.message(role="assistant"), x.SUSPENDED)
+)
+"""What another agent says and does in a run, and that it stops it."""
+
+
 def test_the_same_events_yield_the_same_contracts_in_every_release_of_this_fold() -> None:
     """A contract that comes out otherwise needs another `FOLD`, so that old snapshots are passed over."""
-    found = {
-        name: json.loads(saved(given(*events).contract))
-        for name, events in [("run", x.EVENTS), ("successor", x.SUCCESSOR_EVENTS), ("fork", x.FORK_EVENTS)]
-    }
+    shown = [("run", x.EVENTS), ("successor", x.SUCCESSOR_EVENTS), ("fork", x.FORK_EVENTS)]
+    runs = {name: given(*events) for name, events in shown} | {"beside": BESIDE}
+    found = {name: json.loads(saved(run.contract)) for name, run in runs.items()}
     assert found == json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
 # --- what has no meaning -----------------------------------------------------------------------
-
-OPENED = given(x.opened())
-MOVED = e.CursorMoved(node="a")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ledger import Carve, Run
-from ledger.errors import AuthorityExceeded, ContractChanged, StillOpen
+from ledger.errors import AuthorityExceeded, ContractChanged, RunIsHeld, StillOpen
 from tests.scenarios.conftest import Begin
-from tests.scenarios.scene import DAY, KIM, LIMIT, PROGRAM, RUN, Scene, accept
+from tests.scenarios.scene import DAY, KIM, LIMIT, OTHER, PROGRAM, RUN, Scene, accept
 
 KIDS = ("refund-17/a", "refund-17/b")
 
@@ -178,3 +178,59 @@ def test_who_opens_one_child_twice_at_once_owes_it_once(scene: Scene) -> None:
     assert owed(scene) == ["refund-17/a"]
     assert scene.names("refund-17/a") == ["run.opened"]
     assert scene.is_sound()
+
+
+# --- stopped from above ----------------------------------------------------------------------------
+
+
+def test_who_stops_a_run_stops_what_its_parts_would_begin_however_far_below(begin: Begin) -> None:
+    """Each part is another program, which has heard nothing of it."""
+    scene = begin(DAY).scene
+    _, kid, sibling = family(scene)
+    kid.open_child("deep", "Refund order 19")
+    deep = scene.program(OTHER).run("deep")
+    pay(deep, scene, 19)
+    operator = scene.program(KIM)
+    operator.run(RUN).suspend(reason="somebody pays twice")
+    for part, order in ((kid, 17), (sibling, 18), (deep, 20)):
+        with pytest.raises(RunIsHeld, match="of which this run is a part"):
+            pay(part, scene, order)
+        part.move("thinking")
+        assert not part.may(scene.till.tool(), {"order": order}, step=f"pay-{order}")
+    pay(deep, scene, 19)  # what was done is told
+    assert scene.till.orders == [19]
+    assert operator.resume(RUN)
+    for part, order in ((kid, 17), (sibling, 18), (deep, 20)):
+        assert part.may(scene.till.tool(), {"order": order}, step=f"pay-{order}")
+        pay(part, scene, order)
+    assert scene.till.orders == [19, 17, 18, 20]
+
+
+def test_who_cancels_a_run_stops_its_parts_until_a_person_gives_one_a_successor(begin: Begin) -> None:
+    desk = begin(DAY)
+    scene = desk.scene
+    _, kid, sibling = family(scene)
+    kid.open_child("deep", "Refund order 19")
+    deep = scene.program().run("deep")
+    scene.program(KIM).run(RUN).close("cancelled", by="human:kim", reason="paid by hand")
+    for part, order in ((kid, 17), (sibling, 18), (deep, 19)):
+        with pytest.raises(RunIsHeld, match="closed as cancelled"):
+            pay(part, scene, order)
+    assert scene.till.orders == []
+    scene.clock.tick(1)
+    desk.restart("refund-17/a2", KIDS[0])
+    heir = scene.program().run("refund-17/a2")
+    pay(heir, scene, 17)
+    pay(deep, scene, 19)
+    with pytest.raises(RunIsHeld):
+        pay(sibling, scene, 18)
+    sibling.close("cancelled")
+    assert scene.till.orders == [17, 19]
+
+
+def test_a_program_that_waits_for_its_parts_stops_none_of_them(begin: Begin) -> None:
+    scene = begin(DAY).scene
+    parent, kid, _ = family(scene)
+    parent.suspend(reason="until the parts are done")
+    pay(kid, scene, 17)
+    assert scene.till.orders == [17]

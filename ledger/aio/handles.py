@@ -30,6 +30,7 @@ from ledger.run.contract import Contract
 from ledger.run.history import EffectHistory
 from ledger.run.permission import Permission
 from ledger.run.sources import SourceState
+from ledger.secrets import Secrets
 
 
 class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
@@ -144,8 +145,10 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
 class AsyncSourceHandle(SourceSayings[Coroutine[Any, Any, Stated]]):
     """A source of constraints, as one actor writes to it from an event loop: `SourceHandle`, awaited."""
 
-    def __init__(self, turns: AsyncTurns[SourceState], source: str, context: Context) -> None:
-        super().__init__(source, context)
+    def __init__(
+        self, turns: AsyncTurns[SourceState], source: str, context: Context, secrets: Secrets
+    ) -> None:
+        super().__init__(source, context, secrets)
         self._turns = turns
 
     def __repr__(self) -> str:

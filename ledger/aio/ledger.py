@@ -146,7 +146,8 @@ class AsyncLedger(AsyncLives, Registered):
         context = Context(self._shared.writer(actor), checked=True)
         state = (await self._read(partial(self._shared.source_turns, source))).stream.state
         stream = Stream(self._edge, PREFIX + source, SOURCE, Found(state))
-        return AsyncSourceHandle(AsyncTurns(stream, self._hands), source, context)
+        secrets = self._shared.workshop.secrets
+        return AsyncSourceHandle(AsyncTurns(stream, self._hands), source, context, secrets)
 
     async def import_events(
         self,

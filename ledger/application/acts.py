@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,9 +10,10 @@ from typing import Any, TypeVar, Unpack
 from ledger import commands as c
 from ledger.application.acting import Doing
 from ledger.application.apart import apart
-from ledger.application.credentials import no_secret
+from ledger.application.credentials import no_secret, no_secret_in_exact_words
 from ledger.application.naming import Asked, asking, doing
 from ledger.application.payloads import pack_report
+from ledger.application.redacting import without_secrets
 from ledger.application.sayings import RunSayings, several
 from ledger.application.statements import Context
 from ledger.application.workshop import Workshop
@@ -24,7 +24,6 @@ from ledger.run.history import EffectHistory
 from ledger.stores.base import Blob
 from ledger.values import Recovery, Runtime, no_such
 
-log = logging.getLogger("ledger")
 R = TypeVar("R")
 
 
@@ -67,9 +66,12 @@ class RunActs(RunSayings[R]):
     def _look_for_secrets(self, command: c.Command) -> None:
         """Refuse a grant that says what proves who somebody is, e.g. a token as its session.
 
+        So is a secret in words of which none can be left out: of a constraint, and of what names an act.
+
         Raises:
             InvalidInput: a field holds what is taken for a secret; `path` names the field.
         """
+        no_secret_in_exact_words(self._workshop.secrets, command)
         if isinstance(command, GRANTING):
             # A unit of a budget may be called what a secret is called, e.g. token.
             said = command.model_dump(mode="json", exclude={"add_budget", "budget"}, exclude_none=True)
@@ -163,10 +165,7 @@ class RunActs(RunSayings[R]):
         return super().summarise(self._without_secrets(content, "a summary"), through=through)
 
     def _without_secrets(self, content: Any, what: str) -> Any:
-        kept = self._workshop.secrets.redact(content)
-        if kept is not content:
-            log.warning("a secret in %s is kept as redacted", what)
-        return kept
+        return without_secrets(self._workshop.secrets, content, what)
 
     def settle(
         self,

@@ -118,7 +118,8 @@ def read_source(shared: Shared, source: str) -> Checked:
     observed_at = shared.edge.now()
     # An agent may ask for a check; what is read is the program's word and none of the agent's.
     writer = local_actor() if is_agent(shared.edge.actor) else shared.edge.actor
-    handle = SourceHandle(shared.source_turns(source), source, Context(writer, checked=True))
+    context, secrets = Context(writer, checked=True), shared.workshop.secrets
+    handle = SourceHandle(shared.source_turns(source), source, context, secrets)
     try:
         reading = _reading(reader, handle)
         if isinstance(reading, str):

@@ -161,7 +161,8 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
     def source(self, source: str, *, actor: Actor | None = None) -> SourceHandle:
         """Return a handle on a source stream, `kind:name`; it begins with what is first written to it."""
         shared = self._shared
-        return SourceHandle(shared.source_turns(source), source, Context(shared.writer(actor), checked=True))
+        context = Context(shared.writer(actor), checked=True)
+        return SourceHandle(shared.source_turns(source), source, context, shared.workshop.secrets)
 
     def import_events(
         self,

@@ -1,34 +1,57 @@
 """What is said to a run without the secrets that are found in it.
 
-A request that holds a secret can be refused; what happened cannot, so there the secret alone is left out.
+The words of people and agents, and what is reported, are stored for ever: in them the secret alone is left
+out. Nothing is refused for it: what happened cannot be, and a wish or a reason is worth as much without.
+Where the exact words count, a secret in them is refused: in arguments, which keys are made of, and in the
+words of constraints, which are compared with what their source says.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from ledger import commands as c
 from ledger.canonical import canonical_text, load_text
 from ledger.errors import InvalidInput
-from ledger.values import CanonicalJson, ErrorSaid, Payload, Text
+from ledger.secrets import Secrets
+from ledger.values import CanonicalJson, ErrorSaid, FrozenMap, Labels, Payload, Step, Text
+
+log = logging.getLogger("ledger")
 
 Redact = Callable[[Any, str], Any]
 """From a value, and what it is in words, to the value without the secrets that are found in it."""
 
-_FOUND: Mapping[type[c.Command], tuple[str, ...]] = {
-    c.CloseRun: ("result",),
-    c.DischargeObligation: ("evidence",),
+_FOUND: Mapping[type[c.Command], tuple[str, ...]] = {c.CloseRun: ("result",)}
+"""Of commands that are no reports, the fields that hold what came about."""
+
+EXACT: Mapping[type[c.Command], tuple[str, ...]] = {
+    c.AcceptConstraint: ("text", "rule"),
+    c.ClaimEffect: ("args", "args_in_full", "given", "occurrence", "repeat_reason", "resource", "step"),
+    c.PublishRevision: ("constraints",),
 }
-"""Of commands that are no reports, the fields that say what came about or was found."""
+"""Fields whose exact words count, so that none of them is left out."""
 
 _IN_JSON = (CanonicalJson, CanonicalJson | None)
-_SAID = (ErrorSaid, ErrorSaid | None, Payload, Payload | None, Text, Text | None)
+_WORDS = (Text, Text | None)
+_SAID = (ErrorSaid, ErrorSaid | None, Payload, Payload | None, *_WORDS)
+_OF_SEVERAL = (tuple[Step, ...], Labels, Labels | None)
+
+
+def without_secrets(secrets: Secrets, content: Any, what: str) -> Any:
+    """Replace the secrets in a value, which the log `ledger` warns of; `what` says what it is."""
+    kept = secrets.redact(content)
+    if kept is not content:
+        log.warning("a secret in %s is kept as redacted", what)
+    return kept
 
 
 def redacted(kind: type[c.Command], fields: Mapping[str, Any], redact: Redact) -> Mapping[str, Any]:
-    """Leave the secrets out of the words and values of a report; the same mapping where there are none.
+    """Leave the secrets out of the words of a command, and of what a report says.
+
+    The same mapping is returned where there are none.
 
     A value that is named by its digest stays what it is. The same is always redacted alike, and what was
     redacted once is not changed again, so that a report told again is still a repeat.
@@ -47,11 +70,19 @@ def redacted(kind: type[c.Command], fields: Mapping[str, Any], redact: Redact) -
 @cache
 def _looked_at(kind: type[c.Command]) -> Mapping[str, bool]:
     """List the fields that are looked at; True: it is the text of a JSON value."""
-    if not kind.report:
-        return dict.fromkeys(_FOUND.get(kind, ()), False)
     hints = get_type_hints(kind, include_extras=True)
+    if not kind.report:
+        exact = EXACT.get(kind, ())
+        words = [name for name in kind.model_fields if _is_of_words(hints[name]) and name not in exact]
+        return dict.fromkeys((*words, *_FOUND.get(kind, ())), False)
     names = [name for name in kind.model_fields if name == "external_ref" or hints[name] in _SAID + _IN_JSON]
     return {name: hints[name] in _IN_JSON for name in names}
+
+
+def _is_of_words(hint: Any) -> bool:
+    if get_origin(hint) is Annotated and hint not in (Labels, Text):
+        hint = get_args(hint)[0]  # the type of a field alone, and not how many of it there may be
+    return hint in _WORDS + _OF_SEVERAL
 
 
 def _without(given: Any, redact: Redact, what: str) -> Any:
@@ -61,7 +92,20 @@ def _without(given: Any, redact: Redact, what: str) -> Any:
     if isinstance(given, ErrorSaid):
         said = redact(given.message, what)
         return given if said is given.message else given.with_fields({"message": said})
+    if isinstance(given, Mapping):  # labels: what they are called is a name, and what they say is words
+        words = {name: redact({name: one}, what).get(name, one) for name, one in given.items()}
+        return given if all(words[name] is one for name, one in given.items()) else FrozenMap(words)
+    if isinstance(given, list | tuple):
+        steps = [_step(one, redact, what) for one in given]
+        return given if all(one is old for one, old in zip(steps, given, strict=True)) else tuple(steps)
     return redact(given, what)
+
+
+def _step(given: Any, redact: Redact, what: str) -> Any:
+    if not isinstance(given, Step) or given.description is None:
+        return given
+    said = redact(given.description, what)
+    return given if said is given.description else given.with_fields({"description": said})
 
 
 def _text_without(text: Any, redact: Redact, what: str) -> Any:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ledger import commands as c
+from ledger.application.credentials import no_secret_in_exact_words
 from ledger.application.mending import mended
 from ledger.application.published import Constraints, published_of
+from ledger.application.redacting import redacted, without_secrets
 from ledger.application.sayings import build, several
 from ledger.application.statements import Context, Stated
 from ledger.application.turns import Turns
 from ledger.run.sources import SourceState
+from ledger.secrets import Secrets
 
 R = TypeVar("R")
 
@@ -20,8 +23,9 @@ R = TypeVar("R")
 class SourceSayings(ABC, Generic[R]):
     """What can be said to a source. Each method answers `R`: `Stated`, or what `await` turns into it."""
 
-    def __init__(self, source: str, context: Context) -> None:
+    def __init__(self, source: str, context: Context, secrets: Secrets) -> None:
         self._context = context
+        self._secrets = secrets
         self._source = source
 
     @property
@@ -60,16 +64,18 @@ class SourceSayings(ABC, Generic[R]):
         Raises:
             ContractChanged: something is left out that `withdraw` does not name; `evidence` lists it.
             IdInUse: this revision was published with other content.
+            InvalidInput: a constraint holds a secret; its words count by the letter, so none is left out.
             AuthorityExceeded: who publishes is not an owner; for an authenticated actor that is the actor.
         """
-        command = build(
-            c.PublishRevision,
-            revision=revision,
-            constraints=published_of(constraints),
-            withdraw=several("withdraw", withdraw),
-            reason=reason,
-            by=by,
-        )
+        fields = {
+            "revision": revision,
+            "constraints": published_of(constraints),
+            "withdraw": several("withdraw", withdraw),
+            "reason": reason,
+            "by": by,
+        }
+        command = build(c.PublishRevision, **redacted(c.PublishRevision, fields, self._without_secrets))
+        no_secret_in_exact_words(self._secrets, command)
         return self._do(command)
 
     def withdraw(self, id: str, *, reason: str, by: str) -> R:
@@ -81,8 +87,12 @@ class SourceSayings(ABC, Generic[R]):
             NotOpen: the source does not publish this id.
             AuthorityExceeded: `by` is not an owner.
         """
-        fit = mended(c.WithdrawAtSource, {"id": id, "reason": reason, "by": by})
+        fields = {"id": id, "reason": reason, "by": by}
+        fit = mended(c.WithdrawAtSource, redacted(c.WithdrawAtSource, fields, self._without_secrets))
         return self._do(build(c.WithdrawAtSource, **fit.fields))
+
+    def _without_secrets(self, content: Any, what: str) -> Any:
+        return without_secrets(self._secrets, content, what)
 
 
 class SourceHandle(SourceSayings[Stated]):
@@ -92,8 +102,8 @@ class SourceHandle(SourceSayings[Stated]):
     that relied on the old state succeeds.
     """
 
-    def __init__(self, turns: Turns[SourceState], source: str, context: Context) -> None:
-        super().__init__(source, context)
+    def __init__(self, turns: Turns[SourceState], source: str, context: Context, secrets: Secrets) -> None:
+        super().__init__(source, context, secrets)
         self._turns = turns
 
     def __repr__(self) -> str:

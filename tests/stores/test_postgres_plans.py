@@ -26,6 +26,8 @@ def blob(content: bytes, kind: str = "message", expires_at: str | None = None) -
     [
         (one(FIRST), "append_one"),
         (one(part("run-1", Spec("a", key=b"k" * 16))), "append_one_keyed"),
+        (one(FIRST, blobs=[blob(b"x")]), "append_one_with_content"),
+        (one(part("run-1", Spec("a", claim=b"c" * 16)), blobs=[blob(b"x")]), "append_one_with_content"),
         (one(part("run-1", "a", "b")), "append_several"),
         (one(part("run-1", Spec("a", act=b"a" * 16)), fresh=[b"a" * 16]), "append_several"),
         (one(part("run-1", Spec("a", act=b"a" * 16)), fresh=[Fresh(b"a" * 16, 2)]), "append_several"),
@@ -37,19 +39,25 @@ def test_a_common_append_has_a_statement_of_its_own(append: Append, name: str) -
     statement = plan_one(append)
     assert statement is not None
     assert statement.name == name
-    assert plan([append]).first == statement
+    made = plan([append])
+    assert made.first == statement
+    assert not made.contents_left
 
 
 @pytest.mark.parametrize(
     "append",
     [
         one(FIRST, part("run-2", "b")),
-        one(FIRST, blobs=[blob(b"x")]),
+        one(FIRST, blobs=[blob(b"x"), blob(b"y")]),
+        one(part("run-1", "a", "b"), blobs=[blob(b"x")]),
+        one(FIRST, blobs=[blob(b"x")], guards=GUARDS),
+        one(FIRST, blobs=[blob(b"x")], fresh=[b"a" * 16]),
         one(part("$source:a", "p")),
     ],
 )
 def test_what_takes_more_than_one_statement_has_none(append: Append) -> None:
     assert plan_one(append) is None
+    assert plan([append]).contents_left == bool(append.blobs)
 
 
 def test_events_are_numbered_in_the_order_given_and_stored_by_place() -> None:

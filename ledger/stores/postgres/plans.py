@@ -36,6 +36,8 @@ class Plan(NamedTuple):
     more: list[Statement]
     offsets: list[int]
     """The first ordinal of each append; one more at the end. An event's ordinal is its place in the batch."""
+    contents_left: bool
+    """There are contents that none of these stores."""
 
     def stored(self, gids: Iterable[int]) -> list[tuple[int, ...] | None]:
         """Return the gids of each append that the first statement stored, None for one that it did not."""
@@ -83,15 +85,15 @@ def is_large(append: Append) -> bool:
 def plan_one(append: Append) -> Statement | None:
     """Return the one statement that stores a small append to one stream; None where there is more to do."""
     parts = append.streams
-    if len(parts) != 1 or append.blobs:
+    if len(parts) != 1:
         return None
     part = parts[0]
     if part.is_source:
         return None
     rows = part.rows
-    if len(rows) == 1 and not append.guards and not append.fresh:
-        return _one(append.tenant, part, rows[0])
-    if is_large(append):
+    if len(rows) == 1 and len(append.blobs) < 2 and not append.guards and not append.fresh:
+        return _one(append.tenant, part, rows[0], append.blobs)
+    if append.blobs or is_large(append):
         return None
     return _of_one_stream(append, part, rows)
 
@@ -103,14 +105,15 @@ def plan(appends: Sequence[Append]) -> Plan:
     if len(appends) == 1:
         alone = plan_one(appends[0])
         if alone is not None:
-            return Plan(alone, [], offsets)
+            return Plan(alone, [], offsets, False)
     first, *rest = _chunks(_placed(appends))
     if len(appends) == 1 and len(appends[0].streams) == 1:
         part = appends[0].streams[0]
         statement = _of_one_stream(appends[0], part, [placed.row for placed in first])
     else:
         statement = _batch(appends, first)
-    return Plan(statement, [Statement("append_more", _rows(chunk)) for chunk in rest], offsets)
+    more = [Statement("append_more", _rows(chunk)) for chunk in rest]
+    return Plan(statement, more, offsets, any(append.blobs for append in appends))
 
 
 def plan_locks(schema: str, appends: Iterable[Append]) -> Statement | None:
@@ -197,7 +200,7 @@ def _chunks(placed: list[_Placed]) -> list[list[_Placed]]:
     return chunks
 
 
-def _one(tenant: str, part: StreamAppend, row: Row) -> Statement:
+def _one(tenant: str, part: StreamAppend, row: Row, contents: Sequence[Blob]) -> Statement:
     values: list[Value] = [
         text(tenant),
         text(part.stream),
@@ -206,6 +209,9 @@ def _one(tenant: str, part: StreamAppend, row: Row) -> Statement:
         row.hash,
         row.record,
     ]
+    if contents:
+        keys = row.key, row.act, row.claim
+        return Statement("append_one_with_content", [*values, *keys, *_content(contents[0])])
     if row.key is None and row.act is None and row.claim is None:
         return Statement("append_one", values)
     return Statement("append_one_keyed", [*values, row.key, row.act, row.claim])
@@ -291,8 +297,7 @@ def _digests(column: list[bytes | None]) -> Value:
 def _blobs(chunk: Sequence[tuple[str, Blob]]) -> Statement:
     if len(chunk) == 1:
         tenant, blob = chunk[0]
-        expires_at = None if blob.expires_at is None else text(blob.expires_at)
-        return Statement("put_blob", [text(tenant), blob.digest, text(blob.kind), blob.content, expires_at])
+        return Statement("put_blob", [text(tenant), *_content(blob)])
     return Statement(
         "put_blobs",
         [
@@ -303,6 +308,11 @@ def _blobs(chunk: Sequence[tuple[str, Blob]]) -> Statement:
             texts(blob.expires_at for _, blob in chunk),
         ],
     )
+
+
+def _content(blob: Blob) -> list[Value]:
+    expires_at = None if blob.expires_at is None else text(blob.expires_at)
+    return [blob.digest, text(blob.kind), blob.content, expires_at]
 
 
 def _longer(one: Blob, other: Blob) -> Blob:

@@ -283,7 +283,7 @@ class Writer:
         """Store appends that share no stream, each whole or not at all; return the gids of each."""
         planned = plan(appends)
         locks = plan_locks(self._server.schema, appends)
-        if not planned.more and not brief and not any(append.blobs for append in appends):
+        if not (planned.more or planned.contents_left or brief):
             return planned.stored(_gids(self._run(session, planned.first, locks)))
         with self._transaction(session):
             if brief:
@@ -303,9 +303,10 @@ class Writer:
         if any(stored):
             for statement in planned.more:
                 session.run(*statement)
-        kept = [append for append, gids in zip(appends, stored, strict=True) if gids is not None]
-        for statement in plan_blobs(kept):
-            session.run(*statement)
+        if planned.contents_left:
+            kept = [append for append, gids in zip(appends, stored, strict=True) if gids is not None]
+            for statement in plan_blobs(kept):
+                session.run(*statement)
         return stored
 
     def _decided(self, session: Session, appends: Sequence[Append]) -> list[Appended | LedgerError | None]:

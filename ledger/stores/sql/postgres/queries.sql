@@ -60,6 +60,39 @@ WHERE coalesce(last.position, 0) = $3::bigint
     AND NOT EXISTS (SELECT FROM {schema}.events WHERE tenant = $1::text AND claim = $9::bytea)
 RETURNING gid
 
+-- name: append_one_with_content
+-- The same for an event with one content ($10 to $13): it is kept where the event is stored. The same content again is
+-- kept as long as the longer of both wants it; no time means for ever.
+WITH stored AS (
+    INSERT INTO {schema}.events (gid, position, tenant, run, hash, record, key, act, claim)
+    SELECT ids.first, $3::bigint + 1, $1::text, $2::text, $5::bytea, $6::bytea, $7::bytea, $8::bytea, $9::bytea
+    FROM (SELECT) AS one
+    LEFT JOIN LATERAL (
+        SELECT gid, position, hash
+        FROM {schema}.events
+        WHERE tenant = $1::text AND run = $2::text
+        ORDER BY position DESC
+        LIMIT 1
+    ) AS last ON true
+    CROSS JOIN LATERAL (
+        SELECT ((SELECT epoch FROM {schema}.epoch) + pg_current_xact_id()::text::bigint) << 20 AS first
+    ) AS ids
+    WHERE coalesce(last.position, 0) = $3::bigint
+        AND coalesce(last.hash, '\x0000000000000000000000000000000000000000000000000000000000000000') = $4::bytea
+        AND coalesce(last.gid, 0) < ids.first
+        AND NOT EXISTS (SELECT FROM {schema}.events WHERE tenant = $1::text AND claim = $9::bytea)
+    RETURNING gid
+), kept AS (
+    INSERT INTO {schema}.blobs (tenant, digest, kind, content, expires_at)
+    SELECT $1::text, $10::bytea, $11::text, $12::bytea, $13::text
+    FROM stored
+    ON CONFLICT (tenant, digest, kind) DO UPDATE SET
+        expires_at =
+            CASE WHEN blobs.expires_at > excluded.expires_at THEN blobs.expires_at ELSE excluded.expires_at END
+    WHERE blobs.expires_at IS NOT NULL
+)
+SELECT gid FROM stored
+
 -- name: append_several
 -- The same for several events of one stream. $10 are the claims among them, $11 the acts that must be fresh and $12
 -- how many stored events may have each; where there are none it is NULL, and so are the lists of key columns that

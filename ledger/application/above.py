@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from ledger.application.edge import Edge
 from ledger.application.kind import Found
+from ledger.application.rows import chained
 from ledger.commands import ClaimEffect, Command
 from ledger.run.contract import Contract
+from ledger.run.state import replay
 from ledger.values import Recovery
 
 Load = Callable[[Edge, str], Found[Contract | None]]
@@ -31,7 +33,7 @@ def read_above(edge: Edge, contract: Contract, load: Load) -> dict[str, Contract
         relation, above = one.parent.relation, one.parent.run
         if above in found or above == contract.run:
             break
-        one = load(edge, above).state
+        one = _as_it_is(edge, above, load)
         if one is not None:
             found[above] = one
             if relation == "child":
@@ -41,7 +43,37 @@ def read_above(edge: Edge, contract: Contract, load: Load) -> dict[str, Contract
 
 def _add_successors(edge: Edge, one: Contract, load: Load, found: dict[str, Contract | None]) -> None:
     while one.closed is not None and one.closed.successor is not None and one.closed.successor not in found:
-        heir = load(edge, one.closed.successor).state
+        heir = _as_it_is(edge, one.closed.successor, load)
         if heir is None:
             return
         found[heir.run] = one = heir
+
+
+def _as_it_is(edge: Edge, run: str, load: Load) -> Contract | None:
+    """Return the contract of a run as it is stored; of one that was read before only what is new is read."""
+    seen = edge.above.get(run)
+    contract = None if seen is None else _caught_up(edge, seen)
+    if contract is None:
+        contract = load(edge, run).state
+    if contract is not None and contract is not seen:
+        if len(edge.above) >= _KEPT:
+            edge.above.clear()
+        edge.above[run] = contract
+    return contract
+
+
+def _caught_up(edge: Edge, seen: Contract) -> Contract | None:
+    """Go on from a contract to what is stored now; None where that does not stand on it, or is far ahead."""
+    rows = edge.store.read(edge.tenant, seen.run, after=seen.position - 1, limit=_PAGE)
+    if not rows or len(rows) == _PAGE or rows[0].hash.hex() != seen.hash:
+        return None
+    if len(rows) == 1:
+        return seen
+    return replay(chained(edge, rows[1:], seen.run, seen.position, rows[0].hash), seen)
+
+
+_KEPT = 64
+"""Runs that are remembered."""
+
+_PAGE = 200
+"""Records that are read on top of what is remembered."""

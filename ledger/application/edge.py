@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from ledger.canonical import invalid
+from ledger.run.contract import Contract
 from ledger.stores.base import FullStore
 from ledger.stores.stamps import Clock, new_id, system_clock
 from ledger.values import Actor
@@ -61,6 +62,8 @@ class Edge:
     """How many lost races in a row are answered by deciding again."""
     opened_heads: set[str] = field(default_factory=set)
     """Source streams whose head is known to exist."""
+    above: dict[str, Contract] = field(default_factory=dict, compare=False)
+    """Runs that others are a part of, as last read: each act in a part looks at them again."""
     authenticated_answers: bool = False
     """Answers to approvals are taken only from who is authenticated as the person that they name."""
 

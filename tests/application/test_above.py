@@ -1,0 +1,63 @@
+"""What stands above a run is read as it is stored, whatever is remembered of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ledger import Actor, Ledger, Run
+from ledger.application.edge import Edge
+from ledger.errors import RunIsHeld
+from ledger.stores.memory import MemoryStore
+
+PROGRAM = Actor("agent:refunds", session="s-1")
+
+
+@pytest.fixture
+def edge() -> Edge:
+    return Edge(MemoryStore(), "default", PROGRAM)
+
+
+@pytest.fixture
+def kid(edge: Edge) -> Iterator[Run]:
+    with Ledger(edge) as ledger:
+        ledger.open_run("top", "Refund all").open_child("kid", "Refund order 17")
+        kid = ledger.run("kid")
+        pay(kid, 0)
+        assert edge.above["top"].position == 2
+        yield kid
+
+
+def pay(run: Run, order: int) -> None:
+    run.perform("pay", {"order": order}, lambda order: order, step=f"pay-{order}")
+
+
+def operator(edge: Edge) -> Run:
+    return Ledger(Edge(edge.store, "default", Actor("human:kim"))).run("top")
+
+
+@pytest.mark.parametrize("moves", [0, 3, 250])
+def test_a_stop_is_seen_however_much_was_said_before_it(edge: Edge, kid: Run, moves: int) -> None:
+    top = operator(edge)
+    for round in range(moves):
+        top.move("look", round=round)
+    top.suspend(reason="look into it")
+    with pytest.raises(RunIsHeld):
+        pay(kid, 1)
+    assert edge.above["top"].position == moves + 3
+
+
+def test_what_is_remembered_counts_for_nothing_where_another_event_stands_there(edge: Edge, kid: Run) -> None:
+    operator(edge).suspend(reason="look into it")
+    edge.above["top"] = edge.above["top"].with_fields({"hash": "0" * 64, "position": 3})
+    with pytest.raises(RunIsHeld):
+        pay(kid, 1)
+
+
+def test_runs_above_are_not_remembered_without_end(edge: Edge, kid: Run) -> None:
+    contract = edge.above["top"]
+    edge.above.clear()
+    edge.above.update({f"run-{number}": contract for number in range(64)})
+    pay(kid, 1)
+    assert edge.above == {"top": contract}

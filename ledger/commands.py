@@ -97,7 +97,10 @@ class OpenRun(Command):
 
 
 class SuspendRun(Command):
-    """Stop a run until it is resumed."""
+    """Stop a run until it is resumed.
+
+    Nothing that acts begins in its children either, unless its own program stops it: that may wait for them.
+    """
 
     name = "run.suspend"
 
@@ -626,7 +629,10 @@ class CompensateEffect(Command):
 
 
 class MoveCursor(Command):
-    """State where the program of the run stands."""
+    """State where the program of the run stands.
+
+    Only the program says so: an agent that is not at work on the run is refused.
+    """
 
     name = "cursor.move"
 

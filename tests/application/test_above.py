@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from ledger import Actor, Ledger, Run
 from ledger.application.edge import Edge
-from ledger.errors import RunIsHeld
+from ledger.errors import ChainBroken, RunIsHeld
+from ledger.stores.base import Loaded
 from ledger.stores.memory import MemoryStore
 
 PROGRAM = Actor("agent:refunds", session="s-1")
@@ -53,6 +55,22 @@ def test_what_is_remembered_counts_for_nothing_where_another_event_stands_there(
     edge.above["top"] = edge.above["top"].with_fields({"hash": "0" * 64, "position": 3})
     with pytest.raises(RunIsHeld):
         pay(kid, 1)
+
+
+def test_a_run_above_that_cannot_be_read_keeps_its_parts_from_acting(
+    edge: Edge, kid: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = MemoryStore.load
+
+    def damaged(store: MemoryStore, tenant: str, stream: str, *args: Any, **more: Any) -> Loaded:
+        found = load(store, tenant, stream, *args, **more)
+        return Loaded(None, found.tail[1:]) if stream == "top" else found
+
+    edge.above.clear()
+    monkeypatch.setattr(MemoryStore, "load", damaged)
+    with pytest.raises(ChainBroken):
+        pay(kid, 1)
+    kid.move("thinking")
 
 
 def test_runs_above_are_not_remembered_without_end(edge: Edge, kid: Run) -> None:

@@ -14,7 +14,8 @@ HELP = """Stop a run until it is resumed.
 
 Its program meets that at its next request: an act, a move of its cursor. What it is doing at this moment on
 the outside goes on, and is reported. Reports and remedies are admitted while the run waits; `resume` asks
-whether it may go on. Its child runs go on; those that do are named.
+whether it may go on. Its child runs begin no act until it goes on, unless its own program suspended it; they
+are not suspended themselves, and those that are open are named.
 
 It is no lock: an agent's program that is started again asks the gate, and goes on where nothing else is
 against it. What keeps a run stopped until a person says otherwise is a grant that is revoked; `cancel` ends

@@ -243,7 +243,8 @@ class Checkpoints:
             group = list(some)
             later = [self.states.parts_in_each(entry, group) for entry in self.states.later(group[0])]
             # Who found what they looked for asks for no more of them, whether those can be read or not.
-            for at, (one, unpacked, parts) in enumerate(self.states.read_each(group, channels)):
+            for at, one in enumerate(self.states.together(group, parts=True)):
+                unpacked, parts = self.states.read_all(one, names=channels)
                 yield unpacked.values, self._writes(one, [parts, *(more[at] for more in later)])
 
     def _writes(self, found: Located, kept: Iterable[Parts]) -> list[Write]:

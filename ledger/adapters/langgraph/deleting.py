@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ledger.adapters.langgraph.checkpoints import Checkpoints, delta_channels
-from ledger.adapters.langgraph.history import threads_of
+from ledger.adapters.langgraph.history import PAGES, pages, threads_of
 from ledger.adapters.threads import Located
 from ledger.errors import IntegrityError, Refused, UndecodableRecord
 
@@ -76,28 +76,40 @@ def needed(
     """
     by_name = {(one.state.line, one.state.id): one for one in reversed(states)}
     done: dict[tuple[str | None, str], set[str]] = {}
-    for one in kept:
-        wanted, child = _without_value(checkpoints, one), one
-        while wanted and child.state.parent is not None:
-            name = child.state.line, child.state.parent
-            above = by_name.get(name)
-            known = done.setdefault(name, set())
-            if above is None or wanted <= known:
-                break
-            if not known:
-                yield one, above
-            known |= wanted
-            wanted = wanted - _valued(checkpoints, above, wanted)
-            child = above
+    for page in pages(iter(kept), PAGES):
+        for one in checkpoints.states.together(page, parts=False):
+            yield from ((one, above) for above in _needed_by(checkpoints, one, by_name, done))
+
+
+def _needed_by(
+    checkpoints: Checkpoints,
+    one: Located,
+    by_name: Mapping[tuple[str | None, str], Located],
+    done: dict[tuple[str | None, str], set[str]],
+) -> Iterator[Located]:
+    """Yield the ancestors that a checkpoint is read with, but for those that were yielded for another."""
+    wanted, child = _without_value(checkpoints, one), one
+    while wanted and child.state.parent is not None:
+        name = child.state.line, child.state.parent
+        above = by_name.get(name)
+        known = done.setdefault(name, set())
+        if above is None or wanted <= known:
+            break
+        if not known:
+            yield above
+        known |= wanted
+        wanted = wanted - _valued(checkpoints, above, wanted)
+        child = above
 
 
 def _made_in(checkpoints: Checkpoints, thread: str, run_ids: Collection[str]) -> list[tuple[str, str]]:
     states = list(checkpoints.states.all(thread))
     made: dict[tuple[str, int], tuple[str, str]] = {}
-    for one in states:
-        head = checkpoints.head(one)
-        if head is not None and head.metadata.get("run_id") in run_ids:
-            made[_place(one)] = head.place.ns, one.state.id
+    for page in pages(iter(states), PAGES):
+        for one in checkpoints.states.together(page, parts=False):
+            head = checkpoints.head(one)
+            if head is not None and head.metadata.get("run_id") in run_ids:
+                made[_place(one)] = head.place.ns, one.state.id
     kept = [one for one in states if _place(one) not in made] if made else []
     for stays, above in needed(checkpoints, states, kept):
         if _place(above) in made:

@@ -23,6 +23,10 @@ BATCH = 32
 """Ancestors that are read at once, to begin with: most often a value is near. Then ever more are."""
 MOST = 64
 """Ancestors that are read at once at most."""
+PAGE = 4
+"""Checkpoints of a list that are read at once, to begin with."""
+PAGES = 32
+"""Checkpoints of a list that are read at once at most."""
 
 
 class Asked(NamedTuple):
@@ -145,15 +149,24 @@ def _of_thread(checkpoints: Checkpoints, thread: str, asked: Asked) -> Iterator[
     ns, id = given.get("checkpoint_ns"), given.get("checkpoint_id")
     line, name = line_name(ns or ""), state_name(id) if id else None
     earlier = _before(checkpoints, thread, ns, asked.before)
-    for found in checkpoints.states.all(thread):
-        # Most of what is not asked for is passed over without being read.
-        if ns is not None and found.state.line != line:
-            continue
-        if name is not None and found.state.id != name:
-            continue
-        one = _loaded(checkpoints, found, earlier, asked.filter)
-        if one is not None:
-            yield one
+    # Most of what is not asked for is passed over without being read.
+    asked_for = (
+        found
+        for found in checkpoints.states.all(thread)
+        if (ns is None or found.state.line == line) and (name is None or found.state.id == name)
+    )
+    for page in pages(asked_for, min(asked.limit or PAGE, PAGE)):
+        for found in checkpoints.states.together(page, parts=not asked.filter):
+            one = _loaded(checkpoints, found, earlier, asked.filter)
+            if one is not None:
+                yield one
+
+
+def pages(found: Iterator[Located], size: int) -> Iterator[list[Located]]:
+    """Yield what is read at once: ever more, up to a limit."""
+    while page := list(islice(found, size)):
+        yield page
+        size = min(2 * size, PAGES)
 
 
 def _loaded(
@@ -174,7 +187,7 @@ def _loaded(
                 return None
             if attempt + 1 == TRIES:
                 raise
-            found = found._replace(dropped=again.dropped)
+            found = found._replace(dropped=again.dropped, parts=None, contents=None)
     raise AssertionError("a try ends by returning or raising")
 
 

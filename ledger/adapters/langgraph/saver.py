@@ -278,6 +278,8 @@ class LedgerSaver(Bound, TypedSaver):
     ) -> Iterator[CheckpointTuple]:
         """Yield the checkpoints of a thread, or of all threads of the tenant, thread by thread, newest first.
 
+        A few are read at once: one that is given up just then may still be among them.
+
         Args:
             config: which thread, and which namespace or checkpoint of it; None: all threads.
             filter: what the metadata must have, compared as values.

@@ -21,6 +21,8 @@ class Located(NamedTuple):
     """Where states of the run were last dropped then."""
     parts: list[SavedPart] | None = None
     """What was kept of the work after it; None: `ThreadStates.parts` tells."""
+    contents: dict[bytes, bytes] | None = None
+    """By digest what was read of it and of others at once; what is missing is added as it is read."""
 
 
 class Nearby(Protocol):

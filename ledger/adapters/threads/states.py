@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from ledger import Stated
@@ -239,10 +239,10 @@ class ThreadStates:
             StateMoved: that may be since states were given up after it was found: look for it again.
         """
         own = self._own(found, learn) if names is None else self._own(found, learn)[:1]
-        return self._read(found, self._fetching(found.entry, own), names, learn)
+        return self._read(found, self._fetching(found, own), names, learn)
 
     def read_all(
-        self, found: Located, *, learn: bool = False
+        self, found: Located, *, names: Collection[str] | None = None, learn: bool = False
     ) -> tuple[Unpacked, list[tuple[SavedPart, bytes | None]]]:
         """Read a state, and what was kept in its run of the work after it; None: such a content is gone.
 
@@ -253,32 +253,33 @@ class ThreadStates:
         """
         parts = self.parts(found) if found.parts is None else found.parts
         digests = [part.digest for part in parts]
-        fetch = self._fetching(found.entry, [*self._own(found, learn), *digests])
-        unpacked = self._read(found, fetch, None, learn)
+        own = self._own(found, learn) if names is None else self._own(found, learn)[:1]
+        fetch = self._fetching(found, [*own, *digests])
+        unpacked = self._read(found, fetch, names, learn)
         contents = fetch(digests)
         return unpacked, [(part, contents.get(part.digest)) for part in parts]
 
-    def read_each(
-        self, found: Sequence[Located], names: Collection[str]
-    ) -> Iterator[tuple[Located, Unpacked, list[tuple[SavedPart, bytes | None]]]]:
-        """Read some values of states of one run, with what was kept of the work after each.
+    def together(self, found: Sequence[Located], *, parts: bool) -> Iterator[Located]:
+        """Yield states that are about to be read, with what they are made of: it is asked for at once.
 
-        What all of them are made of is asked for at once: give few at a time.
-
-        Raises:
-            IntegrityError, UndecodableRecord, StateMoved: as `read` does.
+        Args:
+            found: the states: few at a time, since what they are made of is held.
+            parts: what was kept of the work after each, too.
         """
-        if not found:
-            return
-        entry = found[0].entry
-        parts = entry.run.states.parts_of_each([one.state for one in found])
-        digests = {one.state.digest for one in found}
-        fetch = self._fetching(entry, [*digests, *(part.digest for some in parts for part in some)])
-        for one, some in zip(found, parts, strict=True):
-            assert one.entry is entry
-            contents = fetch([part.digest for part in some])
-            unpacked = self._read(one, fetch, names, learn=False)
-            yield one, unpacked, [(part, contents.get(part.digest)) for part in some]
+        for _, some in groupby(found, key=lambda one: one.entry.run.id):
+            group = list(some)
+            entry, wanted = group[0].entry, {one.state.digest for one in group}
+            if parts:
+                kept = entry.run.states.parts_of_each([one.state for one in group])
+                group = [one._replace(parts=mine) for one, mine in zip(group, kept, strict=True)]
+                wanted.update(part.digest for mine in kept for part in mine)
+                wanted.update(digest for one in group for digest in self._own(one, learn=False))
+            try:
+                contents = dict(self._contents(entry, wanted))
+            except IntegrityError:
+                contents = {}  # of which it is is told where that is read, and those before it are
+            for one in group:
+                yield one._replace(contents=contents)
 
     def _own(self, found: Located, learn: bool) -> list[bytes]:
         """List the contents that a state is made of, its own first, as far as is known; none: it is held."""
@@ -288,9 +289,12 @@ class ThreadStates:
                 return []
             return [digest, *entry.memo.rests.get(digest, ())]
 
-    def _fetching(self, entry: Entry, at_once: Collection[bytes]) -> Fetch:
+    def _fetching(self, found: Located, at_once: Collection[bytes]) -> Fetch:
         """Read some contents at once, and return what reads others as they are missing."""
-        known = dict(self._contents(entry, set(at_once))) if at_once else {}
+        entry, known = found.entry, {} if found.contents is None else found.contents
+        wanted = set(at_once).difference(known)
+        if wanted:
+            known.update(self._contents(entry, wanted))
 
         def fetch(digests: Collection[bytes]) -> Mapping[bytes, bytes]:
             missing = [one for one in digests if one not in known]

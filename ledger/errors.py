@@ -221,7 +221,10 @@ class RunExists(Refused):
 
 
 class RunIsHeld(Refused):
-    """The run is suspended or held: only remedies and reports until `Ledger.resume` lets it go on."""
+    """The run is suspended or held: only remedies and reports until `Ledger.resume` lets it go on.
+
+    Where `evidence` names a `run`, that is one that this run is a part of: acts wait until that one goes on.
+    """
 
     code = "run_is_held"
 

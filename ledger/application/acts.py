@@ -126,6 +126,7 @@ class RunActs(RunSayings[R]):
                 ApprovalDenied: refused, and recorded.
             ApprovalRequired: a person has to approve it, and is asked by `id`; call again once that is
                 answered, from any process.
+            RunIsHeld: the run was stopped, or one that it is a part of.
             LeaseLost: the lease ended before the call was made, and nothing was sent; or it ended during the
                 call, and what this attempt did contradicts what is recorded since: it has the `result`.
             ResultNotKept: it was done before, and what it returned was no JSON.

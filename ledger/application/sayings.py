@@ -435,7 +435,12 @@ class RunSayings(StateSayings[R]):
         return self._say(c.SummariseMessages, blobs=packed, content=packed.payload, through=through)
 
     def move(self, node: str, **more: Any) -> R:
-        """State where the program stands; `more` are further fields of `ledger.commands.MoveCursor`."""
+        """State where the program stands; `more` are further fields of `ledger.commands.MoveCursor`.
+
+        Raises:
+            NotForAgents: an agent says it that is not the program of the run: it has not opened it, nor has
+                the gate let it go on.
+        """
         return self._say(c.MoveCursor, node=node, **more)
 
     # --- life ------------------------------------------------------------------------------------

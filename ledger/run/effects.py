@@ -5,6 +5,7 @@ Settled effects leave the contract, so that it does not grow with the run; the s
 
 from __future__ import annotations
 
+from ledger.canonical import MAX_INTEGER
 from ledger.events import (
     EffectCompensated,
     EffectDisputed,
@@ -233,4 +234,4 @@ def _settled(contract: Contract, key: str, cost: Amounts, *, happened: bool) -> 
 
 def _counted(contract: Contract, number: int) -> Tally:
     tally = contract.tally
-    return tally.with_fields({"effects_done": max(0, tally.effects_done + number)})
+    return tally.with_fields({"effects_done": min(MAX_INTEGER, max(0, tally.effects_done + number))})

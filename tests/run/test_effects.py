@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 
 from ledger import events as e
+from ledger.canonical import MAX_INTEGER
 from ledger.run.contract import Contract, Effect
 from ledger.testing import START, History, given
 from ledger.values import ErrorSaid, Recovery
@@ -182,3 +183,12 @@ def test_saying_the_same_again_does_not_settle_a_dispute(again: e.Event) -> None
 @pytest.mark.parametrize("finding", [found("happened"), found("did_not_happen")])
 def test_finding_out_settles_a_dispute(finding: e.Event) -> None:
     assert STARTED.also(DISPUTED, finding).contract.effects == ()
+
+
+def test_the_count_of_what_a_lineage_did_stays_one_that_can_be_kept() -> None:
+    opened, restarted, *_ = x.SUCCESSOR_EVENTS
+    most = restarted.with_fields({"effects_done": MAX_INTEGER, "unsettled": ()})
+    done = e.EffectSucceeded(attempt=1, key=x.ONE)
+    contract = given(opened, most, x.intended(), x.started(), done).contract
+    assert contract.tally.effects_done == MAX_INTEGER
+    assert Contract.model_validate_json(contract.model_dump_json()) == contract

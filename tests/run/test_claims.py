@@ -75,7 +75,7 @@ def test_whoever_has_looked_needs_an_act_of_which_there_is_no_more_than_was_seen
     decision = again.when(claim(step="two", occurrence="two")).decision
     assert isinstance(decision, Admitted)
     act = act_digest(names_of(OPEN.contract, claim()).act)
-    assert decision.fresh == (Act(act, intentions=2, looked=True),)
+    assert decision.fresh == (Act(act, intentions=2),)
 
 
 def test_what_the_contract_holds_of_key_or_act_is_looked_up_and_nothing_else() -> None:

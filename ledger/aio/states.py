@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 
@@ -41,6 +41,10 @@ class AsyncRunStates:
     async def parts(self, state: SavedState) -> list[SavedPart]:
         """Read what was kept of the work after a state, in the order in which it was kept."""
         return await self._hands.read(partial(self._reader.parts, state))
+
+    async def parts_of_each(self, states: Sequence[SavedState]) -> list[list[SavedPart]]:
+        """Read what was kept of the work after each of some states, as `parts` does for one."""
+        return await self._hands.read(partial(self._reader.parts_of_each, states))
 
     async def contents(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Read contents by their digests; those that are gone are left out."""

@@ -37,7 +37,7 @@ class AwaitedSaver(BaseCheckpointSaver[Any]):
         """Close what the saver opened."""
 
     @abstractmethod
-    def load(self, config: RunnableConfig, loop: Any) -> CheckpointTuple | None:
+    def _load(self, config: RunnableConfig, loop: Any) -> CheckpointTuple | None:
         """Load a checkpoint, for the loop of the graph that asks."""
 
     @abstractmethod
@@ -55,7 +55,7 @@ class AwaitedSaver(BaseCheckpointSaver[Any]):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Load a checkpoint."""
         # The loop that asks is found here only: the thread that reads has frames of its own.
-        return await _aside(self.load, config, loop_of(config))
+        return await _aside(self._load, config, loop_of(config))
 
     async def alist(
         self,

@@ -234,9 +234,9 @@ class LedgerSaver(Bound, TypedSaver):
             InvalidInput: no thread is named.
             RunIsHeld: the gate does not let the thread go on.
         """
-        return self.load(config, loop_of(config))
+        return self._load(config, loop_of(config))
 
-    def load(self, config: RunnableConfig, loop: Any) -> CheckpointTuple | None:
+    def _load(self, config: RunnableConfig, loop: Any) -> CheckpointTuple | None:
         """Load a checkpoint as `get_tuple` does; `loop` is what `loop_of` finds."""
         place = place_of(config)
         entering = self._gatekeeper.is_entering(config)

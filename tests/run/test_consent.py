@@ -192,7 +192,7 @@ def test_an_act_that_is_new_must_be_fresh_where_it_is_appended_as_waiting() -> N
     decision = sent(ASKING, claim()).decision
     assert isinstance(decision, Admitted)
     (act,) = decision.fresh
-    assert (act.intentions, act.looked) == (0, False)
+    assert act.intentions == 0
     assert act.digest == act_digest(WAITING.records[-2].event.act)  # type: ignore[attr-defined]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -21,13 +22,16 @@ Run = History[Contract | None]
 
 HUGE = 2**53 - 1
 SECONDS = st.sampled_from([0, 1, 60, 3600, 90_000, HUGE])
+NEAR = st.integers(-100_000, 200_000).map(lambda seconds: NOON + timedelta(seconds=seconds))
 
 
+@cache
 def runs() -> st.SearchStrategy[Run]:
     """Draw runs of any events and of decided commands; in the former anything may be said of anything."""
     return st.one_of(histories(FEW), decided(), histories(ANY, longest=8))
 
 
+@cache
 @st.composite
 def sources(draw: st.DrawFn) -> Mapping[str, SourceState]:
     """Draw sources that published and withdrew something, under the names that runs use."""
@@ -45,8 +49,7 @@ def sources(draw: st.DrawFn) -> Mapping[str, SourceState]:
 def questions(draw: st.DrawFn, run: Run, words: Vocabulary = ANY) -> Question:
     """Draw what a run may be asked: by anybody, at any time, about anything it holds."""
     contract = run.contract
-    near = st.integers(-100_000, 200_000).map(lambda seconds: NOON + timedelta(seconds=seconds))
-    when = st.one_of(near, moments()) if words is ANY else near
+    when = st.one_of(NEAR, moments()) if words is ANY else NEAR
     names = sorted({item.source.stream for item in contract.constraints if item.source is not None})
     keys = [effect.key for effect in contract.effects]
     known = Actor(contract.alive.by, session=contract.alive.session)

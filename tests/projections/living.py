@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -67,6 +68,7 @@ class Deed(NamedTuple):
     """Seconds that pass before."""
 
 
+@cache
 def deeds() -> st.SearchStrategy[Deed]:
     """Draw one thing that may be done."""
     said = _deed("say", asked())

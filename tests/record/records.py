@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -37,12 +38,14 @@ GOAL = GoalRevised(
 ROW = encode(GOAL, ENVELOPE)
 
 
+@cache
 def marks() -> st.SearchStrategy[TermsMark]:
     """Draw marks of terms."""
     digests = st.binary(min_size=32, max_size=32).map(lambda raw: "v1:" + raw.hex())
     return st.builds(TermsMark, digest=digests, position=st.integers(1, 2**53 - 1))
 
 
+@cache
 def envelopes() -> st.SearchStrategy[Envelope]:
     """Draw everything that can surround an event."""
     streams = ids() | ids().map(lambda name: "$source:" + name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from ledger import commands as c
@@ -52,11 +54,13 @@ ACTORS = st.sampled_from(
 SPANS = st.sampled_from([0, 1, 3600, 90_000])
 
 
+@cache
 def inside(words: Vocabulary = FEW) -> st.SearchStrategy[e.Event]:
     """Draw events that have a place inside a run, of every class."""
     return st.sampled_from(_OPENING * 2 + INSIDE).flatmap(lambda kind: event(kind, words))
 
 
+@cache
 @st.composite
 def acts(draw: st.DrawFn, words: Vocabulary = FEW) -> tuple[e.Event, ...]:
     """Draw an effect from its intent to an outcome, on an authority it draws on."""
@@ -74,18 +78,24 @@ def _known(kind: type[e.Event], fields: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in fields.items() if name in kind.model_fields}
 
 
+@cache
+def _some(words: Vocabulary) -> st.SearchStrategy[tuple[e.Event, ...]]:
+    """Draw an event, or now and then the events of an effect."""
+    singly: st.SearchStrategy[tuple[e.Event, ...]] = inside(words).map(lambda one: (one,))
+    return st.one_of(singly, singly, singly, acts(words))
+
+
+@cache
 @st.composite
 def histories(draw: st.DrawFn, words: Vocabulary = FEW, longest: int = 12) -> History[Contract | None]:
     """Draw runs of any events in any order, with time that moves on between them."""
     history = given(draw(event(e.RunOpened, words)), at=NOON)
-    singly = inside(words).map(lambda one: (one,))
-    for some in draw(
-        st.lists(st.one_of(singly, singly, singly, acts(words)), min_size=longest // 2, max_size=longest)
-    ):
+    for some in draw(st.lists(_some(words), min_size=longest // 2, max_size=longest)):
         history = history.later(seconds=draw(SPANS)).also(*some)
     return history
 
 
+@cache
 def asked() -> st.SearchStrategy[c.Command]:
     """Draw commands that this release performs."""
     return st.sampled_from(_ASKING).flatmap(lambda kind: command(kind, FEW))
@@ -94,6 +104,7 @@ def asked() -> st.SearchStrategy[c.Command]:
 SOURCES = st.sampled_from(["policy:refunds", "policy:mail"])
 
 
+@cache
 @st.composite
 def decided(draw: st.DrawFn, longest: int = 30) -> History[Contract | None]:
     """Draw runs of what commands were decided to yield, with sources that move beside them."""

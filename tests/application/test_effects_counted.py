@@ -11,7 +11,7 @@ from ledger.errors import PossibleRepeat
 from tests.application.conftest import SetClock
 from tests.application.performing import Outside, Waiting, opened
 
-MANY = {"memory": 10_000, "sqlite": 2_000, "postgres": 500}
+MANY = {"memory": 2_000, "sqlite": 500, "postgres": 200}
 COUNTED = (
     "append",
     "read",

@@ -16,12 +16,12 @@ from langgraph.graph import START, StateGraph
 
 from ledger import Ledger, open_ledger
 from ledger.adapters.langgraph import LedgerSaver
-from tests.servers import cluster
+from tests.stores.place import address
 
 KINDS: Final[dict[str, Callable[[Path], str]]] = {
     "memory": lambda folder: ":memory:",
     "sqlite": lambda folder: str(folder / f"{uuid.uuid4().hex}.db"),
-    "postgres": lambda folder: cluster.shared("postgres").fresh_database(),
+    "postgres": lambda folder: address("postgres", folder / uuid.uuid4().hex),
 }
 
 _numbers = itertools.count(1)

@@ -7,7 +7,8 @@ from functools import partial
 from itertools import islice
 
 from ledger.aio.hands import Hands
-from ledger.application.states import PAGE, FoundState, LookedUp, SavedPart, SavedState, StateReader
+from ledger.application.saved_states import PAGE, SavedPart, SavedState
+from ledger.application.states import FoundState, LookedUp, StateReader
 from ledger.run.contract import Contract
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ledger.application.edge import Edge
 from ledger.application.expired import expired
-from ledger.application.states import SavedPart, SavedState, all_drops, saved_in, state_id
+from ledger.application.saved_states import SavedPart, SavedState, all_drops, saved_in, state_id
 from ledger.record import Record
 from ledger.run.given_up import Drops
 

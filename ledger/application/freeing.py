@@ -22,8 +22,8 @@ from ledger.application.ledger import Ledger, edge_of
 from ledger.application.own_stream import STREAM
 from ledger.application.resting_on import Resting, RestingOn
 from ledger.application.runs import Run
+from ledger.application.saved_states import SavedPart, SavedState, drops_of, ever_saved, state_id
 from ledger.application.state_sayings import KIND
-from ledger.application.states import SavedPart, SavedState, drops_of, ever_saved, state_id
 from ledger.errors import IntegrityError, Superseded, UndecodableRecord
 from ledger.run.contract import Contract
 from ledger.stores.base import BlobRow

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from ledger.application.edge import Edge
 from ledger.application.reading import contents_of
+from ledger.application.saved_states import SavedPart, SavedState
 from ledger.application.state_sayings import unframed
-from ledger.application.states import SavedPart, SavedState
 from ledger.canonical import invalid
 from ledger.errors import IntegrityError, UndecodableRecord
 

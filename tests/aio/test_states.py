@@ -9,7 +9,8 @@ import pytest
 
 from ledger import AsyncLedger
 from ledger.aio.states import AsyncRunStates
-from ledger.application.states import PAGE, RunStates
+from ledger.application.saved_states import PAGE
+from ledger.application.states import RunStates
 from ledger.errors import StateMoved
 from ledger.values import SavedName
 

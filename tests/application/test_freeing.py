@@ -15,7 +15,7 @@ from ledger.application.exporting import export
 from ledger.application.freeing import Asked, Freed, give_up
 from ledger.application.importing_runs import import_runs
 from ledger.application.resting_on import Fetch, Resting
-from ledger.application.states import SavedState
+from ledger.application.saved_states import SavedState
 from ledger.application.verifying import verify
 from ledger.errors import InvalidInput, RunNotFound, UndecodableRecord
 from ledger.integrity.findings import Standing

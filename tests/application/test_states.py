@@ -16,7 +16,7 @@ from ledger import commands as c
 from ledger.application.expiring import expire
 from ledger.application.exporting import export
 from ledger.application.importing_runs import import_runs
-from ledger.application.states import PAGE, PARTS_AT_ONCE, SavedState
+from ledger.application.saved_states import PAGE, PARTS_AT_ONCE, SavedState
 from ledger.application.verifying import verify
 from ledger.errors import (
     IntegrityError,

@@ -24,7 +24,7 @@ from ledger.adapters.langgraph.heads import (
 from ledger.adapters.packs import Unpacked
 from ledger.adapters.threads import Entry, Located, Threads, ThreadStates, run_name
 from ledger.adapters.threads.naming import line_name
-from ledger.application.states import SavedPart
+from ledger.application.saved_states import SavedPart
 from ledger.canonical import invalid
 from ledger.errors import IntegrityError, RunIsClosed, StateMoved, Superseded
 

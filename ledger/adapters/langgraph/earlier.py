@@ -14,7 +14,7 @@ from ledger import Ledger, Run
 from ledger.adapters.threads import Entry, Threads
 from ledger.application.ledger import edge_of
 from ledger.application.refusals import refusal_error
-from ledger.application.states import was_given_up
+from ledger.application.saved_states import was_given_up
 from ledger.canonical import load_text
 from ledger.errors import EffectNotFound, HasExpired, NotFound, ResultNotKept
 from ledger.run.decision import Refusal

@@ -43,7 +43,7 @@ from ledger.adapters.langgraph.types import Types
 from ledger.adapters.threads import Entry, Located, Threads
 from ledger.adapters.threads.copying import copy as copy_thread
 from ledger.adapters.threads.dropping import delete, drop, prune
-from ledger.application.states import SavedState
+from ledger.application.saved_states import SavedState
 from ledger.canonical import invalid
 
 

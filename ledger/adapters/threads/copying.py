@@ -10,7 +10,7 @@ from ledger.adapters.threads.naming import thread_name
 from ledger.adapters.threads.raw import RAW
 from ledger.adapters.threads.states import ThreadStates
 from ledger.adapters.threads.threads import Threads
-from ledger.application.states import SavedPart, SavedState
+from ledger.application.saved_states import SavedPart, SavedState
 from ledger.canonical import invalid
 from ledger.errors import IntegrityError
 

@@ -16,7 +16,7 @@ from ledger.adapters.threads.threads import Entry, Threads
 from ledger.application.expiring import BATCH
 from ledger.application.freeing import Asked, Freed, Progress, give_up
 from ledger.application.ledger import edge_of
-from ledger.application.states import was_given_up
+from ledger.application.saved_states import was_given_up
 from ledger.commands import CloseRun, DropStates
 from ledger.errors import PositionConflict, StillOpen, Superseded
 from ledger.run.approvals import never_begun

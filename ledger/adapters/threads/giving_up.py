@@ -12,7 +12,7 @@ from ledger.adapters.threads.threads import Entry, Threads
 from ledger.application.freeing import Asked, Freed, check_may_free, give_up
 from ledger.application.ledger import edge_of
 from ledger.application.resting_on import Fetch
-from ledger.application.states import SavedState
+from ledger.application.saved_states import SavedState
 from ledger.errors import NotForAgents
 from ledger.values import SavedName
 

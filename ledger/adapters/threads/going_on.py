@@ -8,7 +8,7 @@ from ledger.adapters.threads.located import Located
 from ledger.adapters.threads.threads import Entry
 from ledger.application.edge import Edge
 from ledger.application.freeing import name_of
-from ledger.application.states import PAGE, SavedPart, drops_of, ever_saved, was_saved
+from ledger.application.saved_states import PAGE, SavedPart, drops_of, ever_saved, was_saved
 from ledger.codec import state_digest
 from ledger.run.contract import Contract
 from ledger.values import SavedName

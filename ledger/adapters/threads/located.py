@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from ledger.adapters.threads.threads import Entry
-from ledger.application.states import SavedPart, SavedState
+from ledger.application.saved_states import SavedPart, SavedState
 
 
 class Located(NamedTuple):

@@ -13,7 +13,8 @@ from ledger.adapters.threads.naming import line_name, run_name
 from ledger.adapters.threads.raw import RAW, made_of
 from ledger.adapters.threads.threads import Entry, Threads
 from ledger.application.ledger import edge_of
-from ledger.application.states import LookedUp, SavedPart, was_saved
+from ledger.application.saved_states import SavedPart, was_saved
+from ledger.application.states import LookedUp
 from ledger.errors import IntegrityError, StateMoved, UndecodableRecord
 
 

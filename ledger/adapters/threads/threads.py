@@ -13,7 +13,7 @@ from ledger.adapters.threads.held import Held
 from ledger.adapters.threads.memory import Memory
 from ledger.adapters.threads.naming import plain_goal, run_name, thread_name
 from ledger.application.ledger import edge_of
-from ledger.application.states import was_given_up
+from ledger.application.saved_states import was_given_up
 from ledger.errors import RunExists, RunNotFound
 from ledger.run.contract import Contract
 from ledger.values import check_id

@@ -13,7 +13,7 @@ from ledger.adapters.packs import refers_to
 from ledger.adapters.threads import Located, ThreadStates
 from ledger.adapters.threads import knowing as module
 from ledger.adapters.threads.dropping import delete, drop, prune
-from ledger.application.states import SavedState
+from ledger.application.saved_states import SavedState
 from ledger.errors import IntegrityError, InvalidInput, RunIsClosed, StateMoved
 from ledger.stores.memory import MemoryStore
 from ledger.values import Ending

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,8 @@ from ledger.adapters.cli.options import ToolsOption
 from ledger.adapters.cli.verbs import Call, verb
 
 if TYPE_CHECKING:
+    import socket
+
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.mcp.listening import Place
     from ledger.adapters.mcp.tokens import Bearer
@@ -46,8 +49,18 @@ Examples:
       --token-in MCP_TOKEN --name ledger.example
 """
 
+_ActorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--actor",
+        metavar="KIND:NAME",
+        help="For whom it speaks, e.g. agent:refunds. Else INTENT_LEDGER_ACTOR; there is no default.",
+        show_default=False,
+    ),
+]
 
-@verb(actor=True)
+
+@verb(actor=_ActorOption)
 def mcp(
     call: Call,
     listing: Annotated[
@@ -141,12 +154,12 @@ def _serve(
     with contextlib.redirect_stdout(sys.stderr):
         declared = declared_in(tools)
 
-    async def serve(opened: Ledger) -> None:
+    async def serve(opened: Ledger, listening: socket.socket | None) -> None:
         own = None if settings.actor is None else asks_as(opened, settings, session)
         actor, there = _in_sessions(screen, own, place)
         desk = Desk(opened, actor, runtime=told, tools=declared.tools, url=settings.url)
         try:
-            if there is None:
+            if there is None or listening is None:
                 from ledger.adapters.mcp.server import serve_stdio
 
                 await serve_stdio(desk)
@@ -155,13 +168,22 @@ def _serve(
 
                 # The server hears SIGTERM itself, and hands it on once it has ended.
                 with told_to_end(Event(), screen):
-                    await serve_http(desk, there, lambda address: screen.note(f"listening on {address}"))
+                    await serve_http(desk, there, listening, lambda at: screen.note(f"listening on {at}"))
         finally:
             await desk.close()
 
-    with _opened(settings, declared.secrets, create=create) as opened:
+    # First the place: where it is taken, no ledger is made.
+    with _listening(place) as listening, _opened(settings, declared.secrets, create=create) as opened:
         note_unknown_tenant(opened, screen)
-        anyio.run(serve, opened)
+        anyio.run(serve, opened, listening)
+
+
+def _listening(place: Place | None) -> AbstractContextManager[socket.socket | None]:
+    if place is None:
+        return nullcontext()
+    from ledger.adapters.mcp.listening import listen_at
+
+    return listen_at(place)
 
 
 def _opened(settings: Settings, secrets: Any, *, create: bool) -> Ledger:

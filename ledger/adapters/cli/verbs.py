@@ -77,17 +77,23 @@ class Call:
 
 
 def verb(
-    *, tenant: bool = True, actor: bool = False, json: Any = JsonOption
+    *, tenant: bool = True, actor: Any = False, json: Any = JsonOption
 ) -> Callable[[Callable[Concatenate[Call, P], R]], Callable[..., R]]:
     """Make a function a command: it gets a `Call`, and the shared options follow its own.
 
     Args:
         tenant: whether it takes `--tenant`.
-        actor: whether it takes `--actor`.
+        actor: whether it takes `--actor`; or that option, where its words are others.
         json: `--json`, where its words are others.
     """
-    shared = {"ledger": LedgerOption, "tenant": TenantOption, "actor": ActorOption}
-    taken = [name for name, is_taken in zip(shared, (True, tenant, actor), strict=True) if is_taken]
+    shared = {
+        "ledger": LedgerOption,
+        "tenant": TenantOption,
+        "actor": ActorOption if actor is True else actor,
+    }
+    taken = [
+        name for name, is_taken in zip(shared, (True, tenant, actor is not False), strict=True) if is_taken
+    ]
 
     def wrap(function: Callable[Concatenate[Call, P], R]) -> Callable[..., R]:
         def command(context: typer.Context, **values: Any) -> R:

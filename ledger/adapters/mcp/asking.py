@@ -22,12 +22,12 @@ class AskArguments(Arguments):
     as_of: Annotated[str | None, Field(pattern=r"^[0-9]{1,19}$")] = None
     """A global position, as `as_of` of an answer: what the ledger said then. It counts
     the events of all tenants."""
-    given: Annotated[dict[str, str | int], Field(default_factory=dict)]
-    """The parameters of the question by name; a time as 2026-01-31T09:15:00Z."""
     limit: Limit = 100
     """Most rows."""
     offset: Count = 0
     """How many rows to pass over; with `as_of` of the first answer the rows stay the same."""
+    parameters: Annotated[dict[str, str | int], Field(default_factory=dict)]
+    """The parameters of the question by name; a time as 2026-01-31T09:15:00Z."""
     question: Id
     """Its name, as `questions` lists it."""
 
@@ -62,11 +62,13 @@ async def answer(desk: Desk, asked: AskArguments) -> Answer:
     question = question_named(asked.question)
     times = {one.name for one in question.parameters if one.kind == "time"}
     given: dict[str, Any] = {
-        name: _time(name, value) if name in times else value for name, value in asked.given.items()
+        name: _time(name, value) if name in times else value for name, value in asked.parameters.items()
     }
     as_of = None if asked.as_of is None else int(asked.as_of)
     for own in {"as_of", "now", "catch_up", "progress"} & given.keys():
-        raise invalid(f"given.{own}", no_such("parameter", own, [one.name for one in question.parameters]))
+        raise invalid(
+            f"parameters.{own}", no_such("parameter", own, [one.name for one in question.parameters])
+        )
     # It is not left behind by a caller that goes away: it moves read models on.
     found = await in_thread(partial(ask, desk.ledger, question, as_of=as_of, **given))
     document = answer_document(found)
@@ -81,4 +83,4 @@ def _time(name: str, given: Any) -> datetime:
     try:
         return utc(datetime.fromisoformat(given))
     except (TypeError, ValueError, OverflowError):
-        raise invalid(f"given.{name}", "give a time with its zone, as 2026-01-31T09:15:00Z") from None
+        raise invalid(f"parameters.{name}", "give a time with its zone, as 2026-01-31T09:15:00Z") from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import json
+import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,6 +24,8 @@ from ledger.adapters.mcp.server import build_server
 from ledger.adapters.mcp.tokens import Bearer
 from ledger.canonical import invalid
 from ledger.values import Actor
+
+log = logging.getLogger("ledger")
 
 PATH = "/mcp"
 _GRACE_SECONDS = 2
@@ -60,33 +64,42 @@ def place_of(given: str, *, bearers: Iterable[Bearer] = (), names: Iterable[str]
     return Place(host, int(port), tokens, tuple(names))
 
 
-async def serve_http(desk: Desk, place: Place, heard: Callable[[str], None]) -> None:
+def listen_at(place: Place) -> socket.socket:
+    """Take the place; who connects waits there until it is served.
+
+    Raises:
+        OSError: the place is taken, or is none of this machine.
+    """
+    return socket.create_server((place.host, place.port), family=_family(place))
+
+
+async def serve_http(
+    desk: Desk, place: Place, listening: socket.socket, heard: Callable[[str], None]
+) -> None:
     """Serve all who are let in, until the process is told to end.
 
     Args:
         desk: what is served; of another actor, whom a token names, one beside it.
         place: where.
-        heard: told the address once it listens.
-
-    Raises:
-        OSError: the place is taken, or is none of this machine.
+        listening: what `listen_at` made of the place; the caller closes it.
+        heard: told the address once it is served.
     """
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    with socket.create_server((place.host, place.port), family=family) as listening:
-        port = listening.getsockname()[1]
-        app = app_of(desk, place)
-        config = uvicorn.Config(
-            app,
-            http=protocol_of(),
-            ws="none",
-            log_config=None,
-            access_log=False,
-            lifespan="on",
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        host = f"[{place.host}]" if family == socket.AF_INET6 else place.host
-        heard(f"http://{host}:{port}{PATH}")
-        await uvicorn.Server(config).serve(sockets=[listening])
+    config = uvicorn.Config(
+        app_of(desk, place),
+        http=protocol_of(),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    host = f"[{place.host}]" if _family(place) == socket.AF_INET6 else place.host
+    heard(f"http://{host}:{listening.getsockname()[1]}{PATH}")
+    await uvicorn.Server(config).serve(sockets=[listening])
+
+
+def _family(place: Place) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in place.host else socket.AF_INET
 
 
 def app_of(desk: Desk, place: Place) -> ASGIApp:
@@ -130,11 +143,10 @@ class _Door:
         if scope["type"] == "lifespan":
             await Router(lifespan=self._all_alive)(scope, receive, send)
             return
-        app = self._app(scope)
+        brought = [value for name, value in scope["headers"] if name == b"authorization"]
+        app = self._app(brought)
         if app is None:
-            headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
-            await send({"type": "http.response.start", "status": 401, "headers": headers})
-            await send({"type": "http.response.body", "body": b""})
+            await _send_away(scope, send, has_token=bool(brought))
             return
         await app(scope, receive, send)
 
@@ -145,8 +157,7 @@ class _Door:
                 await stack.enter_async_context(app.router.lifespan_context(app))
             yield
 
-    def _app(self, scope: Scope) -> Starlette | None:
-        brought = [value for name, value in scope["headers"] if name == b"authorization"]
+    def _app(self, brought: list[bytes]) -> Starlette | None:
         if len(brought) != 1:
             return None
         scheme, _, token = brought[0].partition(b" ")
@@ -155,6 +166,24 @@ class _Door:
         # Each is compared, so that how long it takes tells nothing of any.
         found = [app for known, app in self._apps.items() if hmac.compare_digest(token.strip(b" "), known)]
         return found[0] if found else None
+
+
+async def _send_away(scope: Scope, send: Send, *, has_token: bool) -> None:
+    """Answer a request that brings no token, or none that is known; what it brought is told to nobody."""
+    client = scope.get("client")
+    code, message, challenge = "no_token", "bring a token, as Authorization: Bearer TOKEN", "Bearer"
+    if has_token:
+        code, message = "wrong_token", "Authorization is not Bearer and a token that this server knows"
+        challenge = 'Bearer error="invalid_token"'
+    log.warning("401 %s: a request from %s was not let in", code, client[0] if client else "somebody")
+    body = json.dumps({"code": code, "message": message}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"www-authenticate", challenge.encode()),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _is_here(host: str) -> bool:

@@ -124,7 +124,7 @@ async def test_a_question_is_told_with_what_it_cannot_tell(ledger: Ledger) -> No
         assert {column["name"] for column in writers["columns"]} >= {"actor", "session"}
         error = await one.fails("ask", question="wirters")
         assert error["code"] == "invalid_input"
-        error = await one.fails("ask", question="writers", given={"run": "r", "since": "yesterday"})
+        error = await one.fails("ask", question="writers", parameters={"run": "r", "since": "yesterday"})
         assert error["code"] == "invalid_input"
-        error = await one.fails("ask", question="writers", given={"catch_up": 1})
-        assert error["data"]["path"] == "given.catch_up"
+        error = await one.fails("ask", question="writers", parameters={"catch_up": 1})
+        assert error["data"]["path"] == "parameters.catch_up"

@@ -141,7 +141,7 @@ async def test_one_tenant_sees_nothing_of_another(tmp_path: Path) -> None:
         assert (await one.fails("goal_revise", run="secret", text="x", reason="y", by="human:kim"))[
             "code"
         ] == ("run_not_found")
-        error = await one.fails("ask", question="writers", given={"run": "secret"})
+        error = await one.fails("ask", question="writers", parameters={"run": "secret"})
         assert error["code"] == "run_not_found"
         assert [each.uri for each in (await one.client.list_resources()).resources] == [
             "ledger://runs",

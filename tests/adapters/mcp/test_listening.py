@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -14,8 +15,9 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from ledger import Actor, open_ledger
-from ledger.adapters.mcp.listening import place_of
+from ledger import Actor, Ledger, open_ledger
+from ledger.adapters.mcp.desk import Desk
+from ledger.adapters.mcp.listening import Place, app_of, place_of
 from ledger.adapters.mcp.tokens import Bearer, bearers_in
 from ledger.errors import InvalidInput
 from tests.adapters.cli.command import PROGRAM, environment
@@ -148,8 +150,7 @@ def test_the_page_shows_how_a_program_speaks_to_it(
     monkeypatch.setenv("MCP_TOKEN", TOKEN)
     shown: dict[str, Any] = {}
     over_http, _ = blocks((ROOT / "docs/how-to/mcp.md").read_text("utf-8"), "python")
-    exec(compile(over_http, "program.py", "exec"), shown)
-    anyio.run(shown["main"], server.url)
+    exec(compile(over_http.replace("http://127.0.0.1:8765/mcp", server.url), "program.py", "exec"), shown)
     assert capsys.readouterr().out.startswith("[")
 
 
@@ -177,7 +178,39 @@ def test_who_brings_no_token_or_comes_from_elsewhere_is_not_let_in(
     server: Listening, headers: dict[str, str], status: int
 ) -> None:
     accepts = {"Accept": "application/json, text/event-stream"}
-    assert httpx2.post(server.url, json=HELLO, headers=accepts | headers).status_code == status
+    answer = httpx2.post(server.url, json=HELLO, headers=accepts | headers)
+    assert answer.status_code == status
+    if status == 401:
+        brought = "Authorization" in headers
+        assert answer.json()["code"] == ("wrong_token" if brought else "no_token")
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+        assert ("invalid_token" in answer.headers["WWW-Authenticate"]) == brought
+        assert TOKEN not in answer.text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("brought", "code"),
+    [([], "no_token"), ([(b"authorization", b"Bearer not-the-token-of-anybody")], "wrong_token")],
+)
+async def test_who_is_sent_away_is_told_in_the_log_without_the_token(
+    ledger: Ledger, brought: list[tuple[bytes, bytes]], code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(ledger, Actor("agent:refunds", session="s-1"))
+    door = app_of(desk, Place("127.0.0.1", 0, (Bearer(TOKEN, desk.actor),)))
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        raise AssertionError("nothing of it is read")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "headers": brought, "client": ("192.0.2.7", 4711)}
+    await door(scope, receive, send)
+    await desk.close()
+    assert sent[0]["status"] == 401
+    assert caplog.messages == [f"401 {code}: a request from 192.0.2.7 was not let in"]
 
 
 @pytest.mark.parametrize(
@@ -268,6 +301,22 @@ def test_the_command_refuses_what_it_cannot_serve(
         assert (answer.code, answer.out) == (code, ""), answer.err
         assert words in answer.err
         assert TOKEN not in answer.err
+
+
+def test_where_the_place_is_taken_no_ledger_is_made(call: Call, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        answer = call(
+            "mcp", "--actor", "agent:a", "--http", place, "--create", "--ledger", tmp_path / "ledger.db"
+        )
+    assert answer.code == 3, answer.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_its_help_names_no_actor_that_is_taken_for_granted(call: Call) -> None:
+    shown = " ".join(call("mcp", "--help").out.split())
+    assert "there is no default" in shown
+    assert "LOGIN@HOST" not in shown
 
 
 def test_a_missing_sdk_is_told_with_the_extra_that_has_it(

@@ -97,7 +97,9 @@ def test_every_tool_and_address_that_it_names_is_there() -> None:
         "call_id",
         "dry_run",
         "left_out",
+        "no_token",
         "still_running",
+        "wrong_token",
     }
     assert named <= set(tools()), named
     reading = {name for name, tool in tools().items() if tool.reads}

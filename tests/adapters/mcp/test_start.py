@@ -76,7 +76,7 @@ def test_a_token_speaks_for_the_actor_or_for_whom_its_line_names(
 ) -> None:
     spoken: list[list[Actor]] = []
 
-    async def keep(desk: Desk, place: Place, heard: object) -> None:
+    async def keep(desk: Desk, place: Place, listening: object, heard: object) -> None:
         spoken.append([one.actor or desk.actor for one in place.bearers])
 
     monkeypatch.setattr("ledger.adapters.mcp.listening.serve_http", keep)
@@ -105,7 +105,7 @@ async def test_a_ledger_on_postgresql_is_served_alike(fresh_database: str) -> No
         await one.call("run_open", run="r", goal="Go")
         first = await one.call("cursor_move", run="r", node="a", call_id="c-1")
         assert (await one.call("cursor_move", run="r", node="a", call_id="c-1"))["events"] == first["events"]
-        assert (await one.call("ask", question="writers", given={"run": "r"}))["rows"][0]["actor"] == (
+        assert (await one.call("ask", question="writers", parameters={"run": "r"}))["rows"][0]["actor"] == (
             "agent:refunds"
         )
         assert (await one.call("verify", run="r"))["standing"] == "sound"

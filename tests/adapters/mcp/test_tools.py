@@ -20,7 +20,7 @@ READING: dict[str, dict[str, Any]] = {
     "runs": {"prefix": "r", "status": "open"},
     "log": {"run": RUN},
     "questions": {},
-    "ask": {"question": "writers", "given": {"run": RUN}},
+    "ask": {"question": "writers", "parameters": {"run": RUN}},
     "verify": {"run": RUN},
 }
 

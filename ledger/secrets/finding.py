@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ledger.secrets import cards
 from ledger.secrets.names import plain
-from ledger.secrets.shapes import MARKER, Shape, marker
+from ledger.secrets.shapes import MARKER, PLACEHOLDER, Shape, marker
 from ledger.values import SecretRef
 
 NAME_RULE = "name"
@@ -147,4 +147,5 @@ _MASK = " \t\r\n*•●…"
 
 
 def _says_something(text: str) -> bool:
-    return bool(text.strip(_MASK)) and not MARKER.fullmatch(text)
+    said = text.strip(_MASK)
+    return bool(said) and not MARKER.fullmatch(text) and not PLACEHOLDER.fullmatch(said)

@@ -16,6 +16,16 @@ from ledger.canonical import invalid
 MARKER = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 """What stands in the place of a secret: `[redacted:RULE]`."""
 
+_PLACEHOLDER = (
+    r"(?:[*•●…]+|\.{3}|[xX]{3,}|\$[A-Z_][A-Z0-9_]{0,80}|\$\{{1,2}[\w .]{1,80}\}{1,2}"
+    r"|\{{1,2}[\w .-]{1,80}\}{1,2}|<[\w .-]{1,80}>)"
+)
+PLACEHOLDER = re.compile(_PLACEHOLDER, re.ASCII)
+"""What people write where a secret is to stand: `${NAME}`, `$NAME`, `{name}`, `<name>`, `xxx`, `***`.
+
+With a default in it, as in `${NAME:-hunter2}`, it is none.
+"""
+
 
 def marker(rule: str) -> str:
     """Return what stands in the place of a secret that was found by a rule."""
@@ -74,7 +84,7 @@ class Shape:
 
 def _prefixed(name: str, prefix: str, rest: str, *hints: str) -> Shape:
     """Build the shape of a token that begins with a prefix of its issuer, behind no letter or digit."""
-    return Shape(name, rf"(?<![A-Za-z0-9])(?:{prefix}){rest}", hints)
+    return Shape(name, rf"(?<![A-Za-z0-9])(?:{prefix})(?![xX]+(?![A-Za-z0-9])){rest}", hints)
 
 
 _DIGIT = "(?=[A-Za-z_-]{0,80}[0-9])"
@@ -128,20 +138,28 @@ DEFAULT_SHAPES: tuple[Shape, ...] = (
     Shape(
         "bearer-token",
         r"(?<![A-Za-z0-9])[Bb]earer[ \t]{1,8}"
+        # Words and numbers with hyphens between them name something.
+        r"(?!(?:[a-z]{1,40}|[0-9]{1,4})(?:-(?:[a-z]{1,40}|[0-9]{1,4})){1,20}(?![\w.~+/=-]))"
         r"(?P<secret>(?=[A-Za-z._~+/=-]{0,60}[0-9])[\w.~+/=-]{16,}|[\w.~+/=-]{40,})",
         ("earer",),
     ),
-    Shape("basic-auth", r"uthorization: Basic (?P<secret>[\w+/=-]{8,})", ("uthorization: Basic ",)),
+    Shape(
+        "basic-auth",
+        # Base64 has a digit, or a capital after its first letter, where a word has none.
+        r"uthorization: Basic (?![A-Za-z]?[a-z_-]{0,80}(?![\w+/=-]))(?P<secret>[\w+/=-]{8,})",
+        ("uthorization: Basic ",),
+    ),
     Shape("azure-key", r"AccountKey=(?P<secret>[\w+/=-]{40,})", ("AccountKey=",)),
     Shape(
         "url-key",
         r"[?&](?:api[_-]?key|access_token|auth_token|client_secret)="
-        r"(?P<secret>(?!\[redacted:)[^&\s#\"'<>]{8,})",
+        rf"(?P<secret>(?!\[redacted:|{_PLACEHOLDER}[).,;:!\]}}]{{0,3}}(?:[&\s#\"'<>]|\Z))[^&\s#\"'<>]{{8,}})",
         ("=",),
     ),
     Shape(
         "url-password",
-        r"://[^\s/?#:@\"'<>\[\]]{0,200}:(?P<secret>(?!\*+@|\[redacted:[a-z0-9-]{1,40}\]@)[^\s/?#\"'<>]{1,256})@",
+        r"://[^\s/?#:@\"'<>\[\]]{0,200}:"
+        rf"(?P<secret>(?!(?:{_PLACEHOLDER}|\[redacted:[a-z0-9-]{{1,40}}\])@)[^\s/?#\"'<>]{{1,256}})@",
         ("://",),
     ),
 )

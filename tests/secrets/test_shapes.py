@@ -81,8 +81,7 @@ PIECES = (
                 "hooks.slack.com/services/",
                 "a" * 20,
                 "A1" * 10,
-                "*",
-                "]",
+                *("*", "]", "$A", "${A}", "{a}", "<a>", "xxx", "@"),
             ),
         ]
     )
@@ -123,7 +122,11 @@ def test_nothing_is_found_in_what_was_redacted(text: str) -> None:
             "Bearer of good news",
             "the bearer authentication scheme",
             "Basic authentication",
+            "Authorization: Basic realm-internal",
+            "Authorization: Basic Authentication as ever",
+            "Bearer authentication-2024-rollout plan",
             "xoxb-is-a-prefix",
+            "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx and sk_live_XXXXXXXXXXXXXXXXXXXX",
         ),
         *(
             "https://example.org:443/a@b",
@@ -146,6 +149,45 @@ def test_nothing_is_found_in_what_was_redacted(text: str) -> None:
 def test_what_only_resembles_a_token_is_left(text: str) -> None:
     assert RULES.find([text]) is None
     assert RULES.redact_text(text) is text
+
+
+@pytest.mark.parametrize(
+    "stands",
+    [
+        "${REDIS_PASSWORD}",
+        "$PGPASSWORD",
+        "{password}",
+        "{{ db.password }}",
+        "<your-token>",
+        "xxxx",
+        "****",
+        "...",
+    ],
+)
+def test_what_stands_in_the_place_of_a_secret_is_none(stands: str) -> None:
+    texts = [
+        f"redis://default:{stands}@host and postgresql://{stands}:{stands}@h",
+        f"(https://x/?access_token={stands}), https://x/?a=b&api_key={stands}&c=d",
+        f"Authorization: Basic {stands}",
+        f"Authorization: Bearer {stands}",
+    ]
+    for value in (*texts, {"password": stands}, {"headers": {"Authorization": [stands]}}):
+        assert RULES.find(value) is None
+        assert RULES.redact(value) is value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("redis://default:${PASSWORD:-hunter2}@h", "redis://default:${PASSWORD}hunter2@h"),
+        *("redis://default:$hunter2@h", "redis://default:{hunter2@h", "redis://default:xxxhunter2@h"),
+        *("?api_key=${A}hunter2", "?api_key=xxxxxxxx1", "?api_key={your-key}&access_token=abcd1234"),
+        *("Authorization: Basic YWxhZGRpbjpvcGVu", "Bearer 550e8400-e29b-41d4-a716-446655440000"),
+        *("ghp_" + "x" * 20 + "1", "Bearer abcdefgh-12345-abcdefgh"),
+    ],
+)
+def test_what_only_begins_like_that_is_a_secret(text: str) -> None:
+    assert RULES.find([text]) is not None
 
 
 @given(st.text(WORD + ". ", max_size=60))
@@ -172,6 +214,9 @@ FLOODS = [
     *("-----BEGIN " + "A " * LONG, "-----BEGIN PRIVATE KEY-----" + " \\n" * LONG, "Bearer " + "." * LONG),
     *("Bearer" + " " * LONG, "?api_key=" * (LONG // 9), "hooks.slack.com/services/T" + "A" * LONG),
     *("xox" * LONG, "xoxb-a-" * (LONG // 7), "ghp_" + "." * LONG, "glpat-" + "a" * 16 + ".aa" * LONG),
+    *("://u:" + "$A" * LONG, "://u:${" + "a" * LONG, "://u:${a}" * (LONG // 9), "?api_key=" + "{a}" * LONG),
+    *("ghp_" + "x" * LONG, "ghp_x" * (LONG // 5), "Bearer " + "a-" * LONG, "Bearer a-1-" * (LONG // 11)),
+    *("uthorization: Basic a" * (LONG // 21), "uthorization: Basic " + "a" * LONG),
     *("1" * LONG + ":AA", "12345678:AA" * (LONG // 11), "[redacted:" * (LONG // 10)),
 ]
 

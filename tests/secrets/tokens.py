@@ -75,7 +75,7 @@ TOKENS: dict[str, st.SearchStrategy[str]] = {
 
 EMBEDDED: dict[str, tuple[str, st.SearchStrategy[str], str]] = {
     "bearer-token": ("Bearer ", _random(20, 60, WORD + "."), ""),
-    "basic-auth": ("Authorization: Basic ", _of(ALNUM + "+/", 12, 40), ""),
+    "basic-auth": ("Authorization: Basic ", _random(10, 40, ALNUM + "+/"), ""),
     "azure-key": ("AccountName=x;AccountKey=", _of(ALNUM + "+/", 86, 86), ";"),
     "url-key": ("https://api.example.org/?api_key=", _of(ALNUM, 10, 40), "&q=1"),
     "url-password": ("postgresql://kim:", _of(ALNUM + "-_.!%", 8, 40), "@db.example.org:5432/shop"),

@@ -23,7 +23,10 @@ _OF_A_SERVER = re.compile(
 )
 """Beginnings of what would otherwise become a file of that name."""
 
-_OF_MEMORY = re.compile(r"sqlite3?:/*|(file:|sqlite3?:)?[:/]*memory:?/*(\?.*)?", re.IGNORECASE)
+_OF_MEMORY = re.compile(
+    r"\s*(sqlite3?:/*|(file:|sqlite3?:)?[:/]*\s*memory\s*:?/*(\?.*)?|[a-z0-9]+:.*[?&]mode=memory\b.*)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
 """What others write for memory: it would become a file of that name. `memory` alone may well be one."""
 
 
@@ -86,7 +89,7 @@ def file_of(url: str | Path) -> Path | None:
             "name of a file)",
         )
     # Of one letter is a drive.
-    scheme = re.match(r"([a-z][a-z0-9+]+):/", address, re.IGNORECASE)
+    scheme = re.match(r"(file(?=:)|[a-z][a-z0-9+]+(?=:/))", address, re.IGNORECASE)
     if scheme is not None:
         if scheme[1].lower() != "sqlite":
             raise invalid("url", f"{scheme[1]} is not supported; {ADDRESSES}")

@@ -39,7 +39,18 @@ def test_what_looks_like_a_server_does_not_become_a_file(
 
 @pytest.mark.parametrize(
     "wrong",
-    ["memory:", "memory://", ":Memory:", "file::memory:?cache=shared", "sqlite:///:memory:", "sqlite://"],
+    [
+        *(
+            "memory:",
+            "memory://",
+            ":Memory:",
+            "file::memory:?cache=shared",
+            "sqlite:///:memory:",
+            "sqlite://",
+        ),
+        *(":memory: ", " :memory:", ":memory:\n", ": memory :", "file:x?mode=memory&cache=shared"),
+        *("file:x?cache=shared&mode=memory", "FILE:/x?MODE=Memory", "sqlite:///x?mode=memory"),
+    ],
 )
 def test_what_others_write_for_memory_does_not_become_a_file(
     wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -50,9 +61,16 @@ def test_what_others_write_for_memory_does_not_become_a_file(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("wrong", ["file:runs.db", "file:runs.db?cache=shared", "File:///runs.db"])
+def test_a_uri_of_a_file_does_not_become_the_name_of_one(wrong: str) -> None:
+    with pytest.raises(InvalidInput, match="an address is a file path"):
+        file_of(wrong)
+
+
 def test_a_file_may_have_any_name_that_is_given_as_a_path() -> None:
     assert file_of("./host=a") == Path("host=a")
     assert file_of("./memory:") == Path("memory:")
+    assert file_of("./file:x") == Path("file:x")
     assert file_of("memory") == Path("memory")
     assert file_of(Path("postgresql:app")) == Path("postgresql:app")
 

@@ -631,7 +631,7 @@ class CompensateEffect(Command):
 class MoveCursor(Command):
     """State where the program of the run stands.
 
-    Only the program says so: an agent that is not at work on the run is refused.
+    Only the program says so: an agent is refused where another one is at work on the run.
     """
 
     name = "cursor.move"

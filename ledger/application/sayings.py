@@ -438,8 +438,8 @@ class RunSayings(StateSayings[R]):
         """State where the program stands; `more` are further fields of `ledger.commands.MoveCursor`.
 
         Raises:
-            NotForAgents: an agent says it that is not the program of the run: it has not opened it, nor has
-                the gate let it go on.
+            NotForAgents: an agent says it while another one is at work on the run, and the gate has not let
+                it go on.
         """
         return self._say(c.MoveCursor, node=node, **more)
 

@@ -8,7 +8,7 @@ from ledger.record import Record
 from ledger.run.contract import WINDOW, Adoption, Contract, Cursor, Message, Summary, by_id, states
 from ledger.run.decision import Decision, Given, Refusal, admitted, id_in_use, not_open, stands_at, stated
 from ledger.run.fold import Changes, placed
-from ledger.run.meanwhile import rival
+from ledger.run.meanwhile import beside
 from ledger.values import Runtime
 
 
@@ -64,7 +64,7 @@ def move(contract: Contract, command: MoveCursor, given: Given) -> Decision:
     Where the program of a run stands, no other agent says: it would be resumed there, and what its next step
     needs would be forgotten.
     """
-    other = rival(contract, given.actor)
+    other = None if given.actor.kind == "human" else beside(contract, given.actor)
     if other is not None:
         return _not_its_cursor(contract, other, command)
     event = stated(CursorMoved, command)

@@ -21,7 +21,7 @@ from ledger.run.effects import inherited
 from ledger.run.execution import merged
 from ledger.run.fold import Changes, brief
 from ledger.run.limits import CAUSES
-from ledger.run.meanwhile import alive, is_program, rival
+from ledger.run.meanwhile import _is_by, alive, hands_over, rival
 from ledger.run.standing import Allowance, Closing, Hold, Stopped, Suspension
 from ledger.run.terms import changed_at
 from ledger.values import Actor, Ending
@@ -38,7 +38,7 @@ def opened(event: RunOpened, record: Record) -> Contract:
         by=event.owner,
     )
     return Contract(
-        alive=alive(record),
+        alive=alive(record, begun=True),
         at=record.at,
         authority_needed=event.require_authority,
         goal=goal,
@@ -80,7 +80,7 @@ def _reaches_children(contract: Contract, cause: str, by: str | None, actor: Act
     """
     if contract.suspended is not None and contract.suspended.reaches_children:
         return True
-    return cause == "asked" and (by not in (None, actor.id) or not is_program(contract, actor))
+    return cause == "asked" and (by not in (None, actor.id) or not (_is_by(contract.__dict__["alive"], actor) and not hands_over(actor)))
 
 
 def _stopped(contract: Contract, record: Record) -> Stopped:

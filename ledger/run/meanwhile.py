@@ -66,8 +66,8 @@ def noted(contract: Contract, event: e.Event, record: Record) -> Changes:
             return {}
         if kind is e.StatePartSaved and _comes_late(contract, event):  # type: ignore[arg-type]
             return {}
-        # Left open: of a long replay only the last sign is ever read.
-        return {"alive": record, "meanwhile": ()} if contract.meanwhile else {"alive": record}
+        sign = _sign(contract, event, record)
+        return {"alive": sign, "meanwhile": ()} if contract.meanwhile else {"alive": sign}
     words = _WORDS.get(kind)
     if words is None or (kind is e.MessageRecorded and event.role == "ledger"):  # type: ignore[attr-defined]
         return {}
@@ -106,8 +106,8 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
     # A person who changes the state by hand is nobody's program.
     if kind is e.StateSaved and record.actor.kind == "human":
         return False
-    if kind in _SIGNS or (kind is e.MessageRecorded and event.role in ("assistant", "tool")):  # type: ignore[attr-defined]
-        return not _works_beside(contract, record.actor)
+    if _is_work(event):
+        return beside(contract, record.actor) is None
     if contract.stopped is not None or kind not in _ITS_OWN:
         return (
             False  # while it is stopped, the program says nothing: what comes from its session is news to it
@@ -119,10 +119,36 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
     if record.actor.kind == "human":
         return False
     last = contract.__dict__["alive"]
-    if _is_by(last, record.actor):
-        # Who opens a child may prepare it for another one, whose program it does not become by that.
-        return not (_is_child(contract) and _is_begun(contract, last))
-    return _is_left_to_others(contract, last) and not hands_over(record.actor)
+    return _is_by(last, record.actor) or (_is_handed_over(contract, last) and not hands_over(record.actor))
+
+
+def _is_work(event: e.Event) -> bool:
+    return type(event) in _SIGNS or (
+        isinstance(event, e.MessageRecorded) and event.role in ("assistant", "tool")
+    )
+
+
+def _sign(contract: Contract, event: e.Event, record: Record) -> Alive | Record:
+    """Return the last sign of life: who it is from, and whether that is somebody at work."""
+    last = contract.__dict__["alive"]
+    if _is_begun(last) and _is_by(last, record.actor) and not _begins_work(contract, event, record):
+        return alive(record, begun=True)
+    if type(event) is not e.RunResumed and _serves(contract, last, record.actor):
+        one = alive(last) if isinstance(last, Record) else last
+        return alive(record).with_fields({"by": one.by, "session": one.session})
+    # Left open: of a long replay only the last sign is ever read.
+    return record
+
+
+def _begins_work(contract: Contract, event: e.Event, record: Record) -> bool:
+    """Tell whether who opened a run begins to work on it, and does not only say what it begins with.
+
+    A successor or a fork begins with what was said before, in the moment in which it is opened.
+    """
+    if not _is_work(event) or isinstance(event, e.RunForked | e.RunRestarted):
+        return False
+    derived = contract.predecessor is not None or contract.fork_of is not None
+    return not (derived and record.at == contract.opened_at)
 
 
 def _comes_late(contract: Contract, part: e.StatePartSaved) -> bool:
@@ -138,53 +164,60 @@ def _comes_late(contract: Contract, part: e.StatePartSaved) -> bool:
     return newest is not None and newest.position <= last.position and newest.id != part.state
 
 
-def _is_left_to_others(contract: Contract, last: Alive | Record) -> bool:
-    """Tell whether no program has said anything yet, since who opened the run or let it go on is none."""
+def _is_handed_over(contract: Contract, last: Alive | Record) -> bool:
+    """Tell whether who was heard of last leaves the work to others: by hand, or in a run that is derived."""
     by = last.actor.id if isinstance(last, Record) else last.by
     session = last.actor.session if isinstance(last, Record) else last.session
+    derived = contract.parent is not None or contract.predecessor is not None or contract.fork_of is not None
     return (
         contract.resumed_position > last.position
         or hands_over(Actor(by, session=session))
-        or _is_begun(contract, last)
+        or (derived and _is_begun(last))
     )
 
 
-def _is_begun(contract: Contract, last: Alive | Record) -> bool:
-    """Tell whether somebody opened a child, a successor or a fork, and nobody has worked on it yet.
-
-    What it begins with is stated in the moment in which it is opened.
-    """
-    at = last.at
-    return at == contract.opened_at and (
-        contract.parent is not None or contract.predecessor is not None or contract.fork_of is not None
-    )
+def _is_left_to_others(contract: Contract, last: Alive | Record) -> bool:
+    """Tell whether no program has said anything yet: who opens a run may have it worked on by another one."""
+    return _is_begun(last) or _is_handed_over(contract, last)
 
 
-def _is_child(contract: Contract) -> bool:
-    return contract.parent is not None and contract.parent.relation == "child"
+def _is_begun(last: Alive | Record) -> bool:
+    return isinstance(last, Alive) and last.begun
 
 
 def rival(contract: Contract, actor: Actor) -> str | None:
-    """Name an agent that is not the program at work on the run; None: it is, or nobody is, or it is none.
-
-    The program is who opened the run, or let it go on, to work on it: the same agent in the same session.
-    Another one becomes it by the gate alone, where it is let go on. What it says before that is the run's all
-    the same, but no sign of life of the program.
-    """
-    return actor.id if is_agent(actor) and _works_beside(contract, actor) else None
-
-
-def is_program(contract: Contract, actor: Actor) -> bool:
-    """Tell whether somebody is the program of the run, and not who does something to it by hand."""
-    return _is_by(contract.__dict__["alive"], actor) and not hands_over(actor)
-
-
-def _works_beside(contract: Contract, actor: Actor) -> bool:
-    """Tell whether an agent or a person does something in a run that another program is at work on."""
+    """Name an agent that is not the program at work on the run; None: it is, or nobody is, or it is none."""
     last = contract.__dict__["alive"]
-    if _is_by(last, actor) or not (is_agent(actor) or actor.kind == "human"):
-        return False
-    return not _is_left_to_others(contract, last)
+    if not is_agent(actor) or _is_by(last, actor) or _is_handed_over(contract, last):
+        return None
+    return actor.id
+
+
+def beside(contract: Contract, actor: Actor) -> str | None:
+    """Name a person, or another agent than the one that is at work on the run, who does something in it.
+
+    What they say is the run's all the same, but no sign of life of its program. The same agent in another
+    session is its program, started again; whether two of them work at once is for the gate and the
+    incarnation to tell.
+    """
+    last = contract.__dict__["alive"]
+    if _is_left_to_others(contract, last) or _is_by(last, actor):
+        return None
+    if actor.kind == "human":
+        return actor.id
+    by = last.actor.id if isinstance(last, Record) else last.by
+    return actor.id if is_agent(actor) and by.startswith("agent:") and by != acting(actor) else None
+
+
+def _serves(contract: Contract, last: Alive | Record, actor: Actor) -> bool:
+    """Tell whether a service does something for an agent that is at work on the run, as a gateway does."""
+    by = last.actor.id if isinstance(last, Record) else last.by
+    return (
+        actor.kind == "service"
+        and not is_agent(actor)
+        and by.startswith("agent:")
+        and not _is_left_to_others(contract, last)
+    )
 
 
 def hands_over(actor: Actor) -> bool:
@@ -207,11 +240,12 @@ def _is_by(program: Alive | Record, actor: Actor) -> bool:
     return (actor.id, actor.session) == (program.by, program.session)
 
 
-def alive(record: Record) -> Alive:
+def alive(record: Record, *, begun: bool = False) -> Alive:
     """Take who wrote a record for who runs the program."""
     return Alive.unchecked(
         {
             "at": record.at,
+            "begun": begun,
             "by": record.actor.id,
             "position": record.position,
             "rests": getattr(record.event, "rests", False),

@@ -30,6 +30,8 @@ class Alive(Value):
     """
 
     at: Instant
+    begun: bool = False
+    """Nobody has worked on the run yet: this is who opened it, and perhaps prepares it for another one."""
     by: Principal
     position: Position
     rests: bool = False

@@ -53,7 +53,7 @@ def test_the_cursor_of_a_program_is_moved_by_no_other_agent_before_the_gate_lets
     run = given(x.opened(), e.CursorMoved(needs=("observation:stock",), node="pay"), actor=program)
     move = MoveCursor(node="mail")
     relayed = Actor("service:desk", on_behalf_of=(other.id,))
-    for who in (other, Actor("agent:refunds", session="s-2"), relayed):
+    for who in (other, relayed):
         asked = run.by(who).when(move)
         assert asked.then_refused("not_for_agents", position=2).contract.cursor == run.contract.cursor
         assert isinstance(asked.decision, Refusal)
@@ -61,7 +61,8 @@ def test_the_cursor_of_a_program_is_moved_by_no_other_agent_before_the_gate_lets
         # What it says to the run, and does in it, is admitted as ever.
         for said in (x.message("m-2", role="assistant"), x.observed()):
             assert run.by(who).also(said).position == 3
-    for who in (program, Actor("human:kim"), Actor("service:login@host")):
+    again = Actor("agent:refunds", session="s-2")
+    for who in (program, again, Actor("human:kim"), Actor("service:login@host")):
         run.by(who).when(move).then(e.CursorMoved(node="mail"))
     run.also(x.SUSPENDED, x.RESUMED).by(other).when(move).then_refused("not_for_agents")
     run.also(x.SUSPENDED).by(other).also(x.RESUMED).when(move).then(e.CursorMoved(node="mail"))

@@ -21,6 +21,7 @@ PROGRAM = Actor("agent:refunds", session="s-1")
 KIM = Actor("human:kim")
 OPENED = given(x.opened(), actor=PROGRAM)
 LATER = OPENED.later(hours=1)
+WORKED = LATER.also(e.CursorMoved(node="begun")).later(hours=1)
 STOPPED = LATER.also(x.SUSPENDED).later(hours=1)
 CHANGED = e.GoalRevised(by="human:kim", reason="asked", text="Refund order 17 and say so")
 
@@ -66,9 +67,8 @@ SAID_BY_ALL = [one for one in x.EVENTS if type(one) in _WORDS.keys() - _SIGNS]
 @pytest.mark.parametrize(
     "other",
     [
-        Actor("agent:refunds", session="s-2"),
-        Actor("agent:refunds"),
         Actor("agent:mail", session="s-1"),
+        Actor("agent:mail"),
         Actor("service:desk", session="s-1", on_behalf_of=("agent:mail",)),
         KIM,
     ],
@@ -76,18 +76,53 @@ SAID_BY_ALL = [one for one in x.EVENTS if type(one) in _WORDS.keys() - _SIGNS]
 )
 def test_who_works_beside_a_program_passes_for_it_in_nothing(event: e.Event, other: Actor) -> None:
     """Neither does a dead program look alive by it, nor a live one as if it rested or had been replaced."""
-    beside = LATER.by(other).also(event)
-    assert beside.contract.alive == LATER.contract.alive
+    beside = WORKED.by(other).also(event)
+    assert beside.contract.alive == WORKED.contract.alive
     assert [(one.name, one.by) for one in beside.contract.meanwhile] == [
         (event.name, other.on_behalf_of[0] if other.on_behalf_of else other.id)
     ]
     assert told(beside.by(PROGRAM).also(e.CursorMoved(node="on"))) == []
 
 
+@pytest.mark.parametrize("event", [*BESIDE, x.message(role="assistant")], ids=lambda event: event.name)
+def test_the_same_agent_in_another_session_is_its_program_started_again(event: e.Event) -> None:
+    for again in (Actor("agent:refunds", session="s-2"), Actor("agent:refunds")):
+        alive = WORKED.by(again).also(event).contract.alive
+        assert (alive.by, alive.session, alive.position) == (again.id, again.session, 3)
+
+
+@pytest.mark.parametrize("event", [*BESIDE, x.message(role="assistant")], ids=lambda event: event.name)
+def test_what_a_service_does_for_an_agent_is_its_sign_of_life_and_takes_nothing_from_it(
+    event: e.Event,
+) -> None:
+    """As a gateway in front of tools does, and a server that keeps the states of a graph."""
+    for service in (Actor("service:gateway", session="s-9"), Actor("service:root@here")):
+        served = WORKED.by(service).also(event)
+        alive = served.contract.alive
+        assert (alive.by, alive.session, alive.position) == (PROGRAM.id, PROGRAM.session, 3)
+        stranger = served.by(Actor("agent:mail", session="s-7")).also(e.CursorMoved(node="mail"))
+        assert stranger.contract.alive == alive
+        let_go_on = WORKED.by(service).also(x.RESUMED, event).contract.alive
+        assert (let_go_on.by, let_go_on.session) == (service.id, service.session)
+
+
+def test_who_works_first_on_what_somebody_else_opened_is_its_program() -> None:
+    """A request opens the run, or a planner, and an agent works on it."""
+    worker = Actor("agent:mail", session="s-7")
+    for opener in (Actor("service:api", session="r-1"), Actor("agent:plans"), Actor("service:api"), KIM):
+        run = given(x.opened(), actor=opener).later(seconds=1)
+        for prepared in (run, run.also(x.accepted(), x.message(role="user"))):
+            begun = prepared.by(worker).also(e.CursorMoved(node="pay"))
+            assert begun.contract.alive.by == worker.id
+            assert not begun.contract.alive.begun
+            other = begun.by(Actor("agent:more")).also(e.CursorMoved(node="mail"))
+            assert other.contract.alive == begun.contract.alive
+
+
 def test_a_rest_that_another_agent_says_is_none_and_ends_none() -> None:
     other = Actor("agent:mail", session="s-7")
-    assert not LATER.by(other).also(x.state(rests=True)).contract.alive.rests
-    rests = LATER.also(x.state(rests=True)).by(other)
+    assert not WORKED.by(other).also(x.state(rests=True)).contract.alive.rests
+    rests = WORKED.also(x.state(rests=True)).by(other)
     assert rests.also(x.state("state-2"), x.intended()).contract.alive.rests
 
 
@@ -104,7 +139,7 @@ def test_who_opens_a_child_leaves_it_to_who_works_on_it_first_and_may_prepare_it
     parent = e.Parent(position=3, relation="child", root="run-0", run="run-0")
     child = given(x.opened(parent=parent), x.accepted(), actor=PROGRAM).later(seconds=1)
     prepared = child.also(e.PlanCommitted(steps=(Step(name="pay"),)), x.message())
-    assert last_sign(prepared) == 1
+    assert (last_sign(prepared), prepared.contract.alive.begun) == (4, True)
     for who in (worker, PROGRAM):
         begun = prepared.by(who).also(e.CursorMoved(node="pay"))
         assert (begun.contract.alive.by, last_sign(begun)) == (who.id, 5)

@@ -29,6 +29,8 @@ _PAIR = re.compile(
     r"|(?<=\bterms) (?=v)|(?<=\d\d\d\d-\d\d-\d\d) (?=\d\d:)"
 )
 """A blank that keeps a number, or the time of a day, with what it is of."""
+_NAME = re.compile(r"""(?<![\w'"])(?:'[^']*'|"[^"]*")+(?!\w)""")
+"""What stands in quotes, as a shell reads it: somebody may copy it."""
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
@@ -133,7 +135,7 @@ class Screen:
 
         console = self._rich()
         width = max(console.width - indent - hang - len(mark), 16)
-        glued = text if _GLUE in text else _PAIR.sub(_GLUE, text)
+        glued = text if _GLUE in text else _glued(text, width)
         for number, part in enumerate(Text(glued, style).wrap(console, width, overflow="fold")):
             told = part.plain.rstrip() if glued is text else part.plain.rstrip().replace(_GLUE, " ")
             lead = " " * indent + (" " * hang + mark if number else "")
@@ -286,6 +288,17 @@ class Screen:
             self._out.write(line.rstrip() + "\n")
         except BrokenPipeError:
             raise ReaderGone from None
+
+
+def _glued(text: str, width: int) -> str:
+    """Let no line end within a pair, nor within quotes where a whole line has room for what stands there."""
+    from rich.cells import cell_len
+
+    def whole(found: re.Match[str]) -> str:
+        name = found.group()
+        return name.replace(" ", _GLUE) if cell_len(name) < width else name
+
+    return _PAIR.sub(_GLUE, _NAME.sub(whole, text))
 
 
 def _nowhere() -> TextIO:

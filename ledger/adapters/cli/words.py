@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ledger.adapters.cli.visible import one_line
+from ledger.adapters.cli.visible import one_line, visible
 
 if TYPE_CHECKING:
     from ledger.events import Event
@@ -167,14 +167,26 @@ def _content(content: Any, most: int | None) -> str:
     return one_line(json.dumps(content, ensure_ascii=False), most)
 
 
-_PLAIN = re.compile(r"[\w.:/@#+*%&-]+")
+_PLAIN = re.compile(r"[\w.:/@+%-][\w.:/@#+%-]*")
+"""A word of which a shell makes nothing else."""
+_LITERAL = re.compile(r"[^\"$`\\!]*")
+"""What a shell takes as it stands between double quotes."""
+_BREAK = re.compile(r"[\t\n\v\f\r]")
 
 
 def quoted(text: str, most: int | None = None) -> str:
-    """Write text on one line, in quotes unless it is one word, so that it cannot pass for words of ours."""
+    """Write text on one line, in quotes unless it is one word, so that it cannot pass for words of ours.
+
+    A POSIX shell reads what is written as the one word that was meant, and nothing in it as a command: a name
+    may be copied behind a command. Single quotes, but for a text with an apostrophe.
+    """
     if _PLAIN.fullmatch(text):
         return one_line(text, most)
-    return '"' + one_line(text.replace("\\", "\\\\").replace('"', '\\"'), most) + '"'
+    # Blanks are part of a name; a text of several lines is shown on one.
+    line = one_line(text, most) if most is not None or _BREAK.search(text) else visible(text)
+    if "'" in line and _LITERAL.fullmatch(line):
+        return f'"{line}"'
+    return "'" + line.replace("'", "'\"'\"'") + "'"
 
 
 def shortened(text: str, brief: bool) -> str:

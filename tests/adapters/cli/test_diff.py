@@ -59,7 +59,7 @@ def test_shows_what_was_and_what_is_who_changed_it_and_why(call: Call, runs: Pat
         "",
         "Goal",
         "  changed",
-        '    - text: "Refund order 17"',
+        "    - text: 'Refund order 17'",
         f"    + text: {LONG.splitlines()[0]}",
         *(f"    | {line}" for line in LONG.splitlines()[1:]),
         f"    goal.revised by human:kim, written by {AGENT.id}, {AT_6}: customer asked",

@@ -22,12 +22,12 @@ def test_shows_one_event_a_line(call: Call, good: Path) -> None:
     assert [int(line.split()[0]) for line in lines] == list(range(1, 12))
     assert lines[6] == (
         "    7  2026-01-31 09:00:07Z  goal.revised  agent:refunds  "
-        '"Refund order 17, tell the customer"; by human:kim, reason "customer asked"'
+        "'Refund order 17, tell the customer'; by human:kim, reason 'customer asked'"
     )
 
 
 def test_shows_what_messages_say(call: Call, good: Path) -> None:
-    assert 'user m1: "Where is my money?"' in call("log", "refund-17", "--ledger", good).out
+    assert "user m1: 'Where is my money?'" in call("log", "refund-17", "--ledger", good).out
 
 
 def test_tells_who_was_authenticated(call: Call, good: Path) -> None:
@@ -87,7 +87,7 @@ def test_what_is_no_id_of_a_source_is_told_so(call: Call, good: Path) -> None:
 def test_a_terminal_shows_each_event_on_lines_of_its_own(good: Path) -> None:
     out = at_terminal("log", "refund-17", "--ledger", good, columns=60).out
     assert max(map(len, out.splitlines())) <= 60
-    assert '       "Refund order 17, tell the customer"\n' in out
+    assert "       'Refund order 17, tell the customer'\n" in out
 
 
 @pytest.mark.parametrize(

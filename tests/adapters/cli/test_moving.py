@@ -280,7 +280,7 @@ def test_contents_are_dropped_and_said_to_be(call: Call, talked: Path) -> None:
     assert done.out.startswith("2 contents dropped, 17 bytes")
     assert call("expire", "--class", "message", *WHY, "--json", "--ledger", talked).document["contents"] == 0
     log = call("log", "r", "--ledger", talked).out
-    assert log.count('by human:kim: "kept long enough"') == 2
+    assert log.count("by human:kim: 'kept long enough'") == 2
     own = call("log", "$ledger", "--ledger", talked).out
     assert "ledger.content_expired" in own
     report = call("verify", "--all", "--ledger", talked, "--json")

@@ -82,8 +82,8 @@ def test_what_differs_is_told_column_by_column(ledger: Path, call: Call, alter: 
     )
     found = call("project", "verify", "--ledger", ledger)
     assert found.code == 1
-    assert 'intents run=run-1 position=2: tool is "a tool", not pay, step is empty, not pay\n' in found.out
-    assert 'intents run="else\\x1b[1m" position=2: comes from no record\n' in found.out
+    assert "intents run=run-1 position=2: tool is 'a tool', not pay, step is empty, not pay\n" in found.out
+    assert "intents run='else\\x1b[1m' position=2: comes from no record\n" in found.out
     assert "\x1b" not in found.out
     assert "runs: runs run=run-1: contract is 00, not " in found.out
     written = call("project", "verify", "effects", "--ledger", ledger, "--json")

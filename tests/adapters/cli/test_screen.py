@@ -9,6 +9,7 @@ import re
 import pytest
 
 from ledger.adapters.cli.screen import Column, ReaderGone, Screen, to_json
+from ledger.adapters.cli.words import quoted
 from tests.adapters.cli.command import unstyled
 from tests.adapters.cli.ledgers import HOSTILE
 
@@ -185,3 +186,20 @@ def test_a_text_that_holds_what_keeps_words_together_is_shown_as_it_is(
     out = Terminal()
     Screen(out=out, err=io.StringIO()).entry("a \ue000 b at position 12")
     assert unstyled(out.getvalue()) == "a \ue000 b at position 12\n"
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_no_line_ends_within_a_name_that_somebody_may_copy(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    names = ["order 17 of kim", "kim's order 17", "a $(id) 'b' c"]
+    for before in range(columns):
+        out = Terminal()
+        text = (
+            "word " * (before // 5) + "x" * (before % 5) + " " + "; ".join(map(quoted, names)) + ": it waits"
+        )
+        Screen(out=out, err=io.StringIO()).entry(text, indent=2, hang=2)
+        written = unstyled(out.getvalue())
+        assert all(quoted(name) in written for name in names)
+        assert all(len(line) <= columns for line in written.splitlines())

@@ -80,7 +80,7 @@ def test_old_and_new_words_stand_side_by_side(publish: Call, file: Path) -> None
     lines = publish().out.splitlines()
     assert lines[0].split() == ["CHANGE", "ID", "LINE", "WAS", "NOW"]
     assert lines[1].split("  ")[:2] == ["reworded", LIMIT]
-    assert lines[1].index('"At most 100 EUR"') < lines[1].index('"At most 90 EUR"')
+    assert lines[1].index("'At most 100 EUR'") < lines[1].index("'At most 90 EUR'")
     assert lines[-1].endswith(": 1 reworded, 2 unchanged")
 
 
@@ -88,8 +88,8 @@ def test_at_a_narrow_terminal_they_stand_below_each_other(publish: Call, file: P
     publish()
     file.write_text(FIRST.replace("100", "90"))
     answer = at_terminal("sources", "publish", file, "--source", POLICY, columns=60)
-    assert f'reworded: {LIMIT}, line 3\n  was: "At most 100 EUR" (not enforced: ' in answer.out
-    assert '\n  now: "At most 90 EUR" (not enforced: ' in answer.out
+    assert f"reworded: {LIMIT}, line 3\n  was: 'At most 100 EUR' (not enforced: " in answer.out
+    assert "\n  now: 'At most 90 EUR' (not enforced: " in answer.out
 
 
 def test_what_is_left_out_is_named_and_has_to_be_confirmed(publish: Call, file: Path) -> None:
@@ -159,8 +159,8 @@ def test_yaml_gives_ids_and_rules(call: Call) -> None:
     file.write_text(f"limit-100:\n  text: At most 100 EUR\n  rule: {rule}\npolite: Be polite\n")
     answer = call("sources", "publish", file, "--source", POLICY)
     enforced = "enforced: for refund: /amount is at most 100"
-    assert f'"At most 100 EUR" ({enforced})' in answer.out
-    assert '"Be polite" (not enforced: no machine checks it)' in answer.out
+    assert f"'At most 100 EUR' ({enforced})" in answer.out
+    assert "'Be polite' (not enforced: no machine checks it)" in answer.out
     shown = call("sources", "show", POLICY)
     assert f"    At most 100 EUR\n    {enforced}\n" in shown.out
     assert "    Be polite\n    not enforced: no machine checks it\n" in shown.out
@@ -268,7 +268,7 @@ def test_a_constraint_is_withdrawn_once(publish: Call, call: Call) -> None:
 
     answer = withdraw()
     assert answer.code == 0
-    assert answer.out == f'Withdrawn from {POLICY}: {LIMIT}: "At most 100 EUR"\n'
+    assert answer.out == f"Withdrawn from {POLICY}: {LIMIT}: 'At most 100 EUR'\n"
     assert answer.err == f"who relies on it: intent-ledger sources affected {POLICY} {LIMIT}\n"
     assert withdraw().out == f"Nothing new: {POLICY} withdrew {LIMIT} so already\n"
     assert withdraw("--json").document == {
@@ -364,8 +364,8 @@ def test_affected_runs_are_listed_with_what_became_of_what_they_accepted(
     assert found[1]["gone"]["reason"] == "too long"
     title, first, second, third = call("sources", "affected", POLICY).out.splitlines()
     assert title.split() == ["RUN", "STATUS", "CONSTRAINT", "ACCEPTED", "NOW", "SINCE"]
-    assert first.endswith('revision 5: "At most 90 EUR"')
-    assert second.endswith('by human:kim: "too long"')
+    assert first.endswith("revision 5: 'At most 90 EUR'")
+    assert second.endswith("by human:kim: 'too long'")
     assert third.split()[:5] == ["c", "open", ASK, "4", "unchanged"]
     with open_ledger("ledger.db") as ledger:
         source = Source("policy", "refunds")

@@ -103,7 +103,7 @@ def test_a_thread_is_pruned_once_it_is_said_who_decided_it(call: Call, path: Pat
     assert told.out.startswith("3 states of thread order-17 gone, and 0 contents with 0 bytes\n")
     looks = re.findall(r"^  intent-ledger (.*)$", told.out, re.MULTILINE)
     assert [shlex.split(look)[1] for look in looks] == ["order-17#2", "order-17#1"]
-    assert 'reason "kept long enough"' in call(*shlex.split(looks[-1]), "--ledger", path).out
+    assert "reason 'kept long enough'" in call(*shlex.split(looks[-1]), "--ledger", path).out
     assert ids(states_of(opened), "order-17") == [("sub", "2"), (None, "3")]
     assert call("threads", "prune", "order-17", "--keep", "0", *WHY, "--ledger", path).code == 64
 

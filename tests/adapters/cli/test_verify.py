@@ -255,7 +255,7 @@ def test_states_that_were_given_up_are_looked_for_in_the_log_of_their_run(call: 
     told = call("verify", "--all", "--ledger", path)
     assert (told.code, "EXPIRED" in told.out) == (0, False)
     assert (
-        'GIVEN UP: 12 contents of saved states of run "a b#1" and 1 other run, dropped on purpose' in told.out
+        "GIVEN UP: 12 contents of saved states of run 'a b#1' and 1 other run, dropped on purpose" in told.out
     )
     (look,) = re.findall(r"`intent-ledger (.*)`", told.out.replace("\n", " "), re.DOTALL)[-1:]
     found = call(*shlex.split(look), "--ledger", path)

@@ -139,12 +139,13 @@ def test_acts_that_must_be_fresh_are_locked_in_one_order_whoever_names_them() ->
     """Or two that want the same two would wait for each other."""
     acts = [bytes([number]) * 16 for number in range(8)]
     shuffled = (*acts[5:], *acts[:5], acts[0])
-    one_way = plan_locks("ledger", [one(FIRST, fresh=shuffled)])
-    other_way = plan_locks("ledger", [one(FIRST, fresh=[Fresh(act, 3)]) for act in shuffled])
+    one_way = plan_locks("ledger", [one(FIRST, fresh=shuffled)], 1)
+    other_way = plan_locks("ledger", [one(FIRST, fresh=[Fresh(act, 3)]) for act in shuffled], 1)
     assert one_way == other_way
     assert one_way is not None
     assert one_way.name == "lock_acts"
-    (locks,) = one_way.values
+    locks, patience = one_way.values
+    assert patience == b"1000"
     assert locks is not None
     # Behind the head of 20 bytes, each has its length (4) and itself (8).
     found = [int.from_bytes(locks[at + 4 : at + 12], "big", signed=True) for at in range(20, len(locks), 12)]
@@ -154,11 +155,11 @@ def test_acts_that_must_be_fresh_are_locked_in_one_order_whoever_names_them() ->
 
 def test_an_act_of_another_tenant_or_schema_is_another() -> None:
     fresh = [b"a" * 16]
-    mine = plan_locks("ledger", [one(FIRST, fresh=fresh)])
-    assert mine == plan_locks("ledger", [one(FIRST), one(FIRST, fresh=fresh)])
-    assert mine != plan_locks("ledger", [one(FIRST, fresh=fresh, tenant="globex")])
-    assert mine != plan_locks("ledger2", [one(FIRST, fresh=fresh)])
-    assert plan_locks("ab", [one(FIRST, fresh=fresh, tenant="c")]) != plan_locks(
-        "a", [one(FIRST, fresh=fresh, tenant="bc")]
+    mine = plan_locks("ledger", [one(FIRST, fresh=fresh)], 1)
+    assert mine == plan_locks("ledger", [one(FIRST), one(FIRST, fresh=fresh)], 1)
+    assert mine != plan_locks("ledger", [one(FIRST, fresh=fresh, tenant="globex")], 1)
+    assert mine != plan_locks("ledger2", [one(FIRST, fresh=fresh)], 1)
+    assert plan_locks("ab", [one(FIRST, fresh=fresh, tenant="c")], 1) != plan_locks(
+        "a", [one(FIRST, fresh=fresh, tenant="bc")], 1
     )
-    assert plan_locks("ledger", [one(FIRST)]) is None
+    assert plan_locks("ledger", [one(FIRST)], 1) is None

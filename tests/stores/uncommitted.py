@@ -30,7 +30,7 @@ def held_open(store: PostgresStore, *batch: Append) -> Iterator[Session]:
             assert writer._lock_heads(session, batch[0])
             writer._move(session, batch[0])
         else:
-            locks = plan_locks(store._server.schema, batch)
+            locks = plan_locks(store._server.schema, batch, 30)
             if locks is not None:
                 session.run(*locks)
             assert all(writer._insert(session, batch))

@@ -116,16 +116,18 @@ def plan(appends: Sequence[Append]) -> Plan:
     return Plan(statement, more, offsets, any(append.blobs for append in appends))
 
 
-def plan_locks(schema: str, appends: Iterable[Append]) -> Statement | None:
+def plan_locks(schema: str, appends: Iterable[Append], seconds: float) -> Statement | None:
     """Lock the acts that have to be fresh, before it is looked whether they are; None where none has to be.
 
     Locks of this kind are of the whole database, so that of an act says in which schema it is. That two acts
     have one number does no harm: one of them waits. All take them in one order, so nobody waits in a circle.
+    `seconds` is how long to wait for one at most.
     """
     wanted = {(append.tenant, fresh.act) for append in appends for fresh in append.fresh}
     if not wanted:
         return None
-    return Statement("lock_acts", [numbers(sorted(_lock(schema, tenant, act) for tenant, act in wanted))])
+    locks = sorted(_lock(schema, tenant, act) for tenant, act in wanted)
+    return Statement("lock_acts", [numbers(locks), text(str(max(int(seconds * 1000), 1)))])
 
 
 def _lock(schema: str, tenant: str, act: bytes) -> int:

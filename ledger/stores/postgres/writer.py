@@ -97,7 +97,7 @@ class Writer:
             statement = plan_one(append)
             if statement is None:
                 return None
-            gids = _gids(self._run(session, statement, plan_locks(self._server.schema, [append])))
+            gids = _gids(self._run(session, statement, self._locks([append])))
         except InvalidInput as error:
             return error
         except DRIVER_ERRORS:
@@ -282,7 +282,7 @@ class Writer:
     ) -> list[tuple[int, ...] | None]:
         """Store appends that share no stream, each whole or not at all; return the gids of each."""
         planned = plan(appends)
-        locks = plan_locks(self._server.schema, appends)
+        locks = self._locks(appends, brief=brief)
         if not (planned.more or planned.contents_left or brief):
             return planned.stored(_gids(self._run(session, planned.first, locks)))
         with self._transaction(session):
@@ -291,6 +291,11 @@ class Writer:
             if locks is not None:
                 session.run(*locks)
             return self._insert(session, appends)
+
+    def _locks(self, appends: Sequence[Append], *, brief: bool = False) -> Statement | None:
+        # Half of the patience: what waits together in vain is tried one by one in what is left.
+        seconds = _BRIEF_SECONDS if brief else self._server.busy_seconds / 2
+        return plan_locks(self._server.schema, appends, seconds)
 
     def _run(self, session: Session, statement: Statement, locks: Statement | None) -> PGresult:
         """Run a statement that commits by itself; the locks that it needs are taken on the same way."""
@@ -366,7 +371,6 @@ class Writer:
                 raise closed(self._server.where)
             self._session = self._server.writer()
             if self._server.prepares:
-                # Half of the patience: what waits together in vain is tried one by one in what is left.
                 half = max(int(self._server.busy_seconds * 500), 1)
                 self._session.command(b"SET lock_timeout = %d" % half)
         return self._session

@@ -3,7 +3,11 @@
 
 -- name: lock_acts
 -- Wait until nobody else has these locks, and hold them until the transaction ends. They are taken in their order.
-SELECT count(pg_advisory_xact_lock(lock)) FROM unnest($1::int8[]) AS lock
+-- $2 is how long to wait for one at most, in milliseconds: behind a pooler a session has no settings of its own.
+SELECT count(pg_advisory_xact_lock(lock))
+FROM (SELECT set_config('lock_timeout', $2::text, true) AS patience OFFSET 0) AS bound
+CROSS JOIN unnest($1::int8[]) AS lock
+WHERE bound.patience IS NOT NULL
 
 -- name: epoch
 -- What each append counts from, read by each.

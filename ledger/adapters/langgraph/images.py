@@ -90,8 +90,10 @@ def is_written_as(
         if data is None:
             return False
         if not kinds.issubset(plain):
-            # What begins with another mark keeps it: MessagePack never writes the byte that it begins with.
-            pieces = list(map(bytes.removeprefix, pieces, map(marks, types)))
+            heads = list(map(marks, types))
+            if not all(map(bytes.startswith, pieces, heads)):
+                return False  # as fields in a dictionary they have no mark
+            pieces = list(map(bytes.removeprefix, pieces, heads))
         content = write(data)
         if content != b"".join((_begun(len(values)), *pieces)):
             return False

@@ -83,6 +83,20 @@ def test_a_long_list_is_not_written_one_by_one_again(
     assert len(packed.content) < 1000
 
 
+@pytest.mark.parametrize("count", [40, 17])
+def test_messages_in_the_place_of_dictionaries_of_their_fields_are_stored(
+    codec: GraphCodec, count: int
+) -> None:
+    some, memo, stored = messages(count), Memo(), {}
+    for number, values in enumerate(([dict(one.__dict__) for one in some], some)):
+        packed = pack({"messages": values}, b"head", codec, memo=memo)
+        digest = bytes([number]) * 32
+        stored[digest] = packed.content
+        packed.note(memo, None, digest)
+    found = unpack(digest, stored[digest], lambda wanted: {one: stored[one] for one in wanted}, codec)
+    assert found.values["messages"] == some
+
+
 DATA = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, -0.0, 1.0, "", "a", b"", b"a"]),
     lambda part: st.lists(part, max_size=2) | st.tuples(part) | st.dictionaries(st.just("a"), part),
@@ -94,14 +108,15 @@ THINGS = (
     | st.builds(HumanMessage, content=st.just("a"), additional_kwargs=st.dictionaries(st.just("b"), DATA))
     | st.builds(AIMessage, content=st.just("a"), more=DATA)
 )
+FIELDS = st.just(HumanMessage("a")).map(lambda one: dict(one.__dict__)) | st.just(HumanMessage("a"))
 
 
 @given(st.data())
 def test_what_is_told_of_many_values_at_once_is_what_each_is_written_as(data: st.DataObject) -> None:
     """Equal images, and one question about all pieces, say no more than writing each by itself."""
     codec = GraphCodec(KnownTypes())
-    some = data.draw(st.lists(THINGS, min_size=1, max_size=20))
-    others = [data.draw(st.just(one) | THINGS) for one in some]
+    some = data.draw(st.lists(THINGS, min_size=1, max_size=20) | st.lists(FIELDS, min_size=1, max_size=3))
+    others = [data.draw(st.just(one) | THINGS | FIELDS) for one in some]
     pieces = [written_by(codec, one) for one in others]
     alike = b"" not in pieces and [written_by(codec, one) for one in some] == pieces
     assert not codec.is_written_as(some, pieces) or alike

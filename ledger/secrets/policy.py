@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,7 +11,8 @@ from ledger.canonical import MAX_DEPTH, invalid
 from ledger.secrets import cards
 from ledger.secrets.finding import NAME_RULE, Found, Search
 from ledger.secrets.names import DEFAULT_NAMES, plain, plain_names
-from ledger.secrets.shapes import DEFAULT_SHAPES, Shape
+from ledger.secrets.pairs import without_pairs
+from ledger.secrets.shapes import DEFAULT_SHAPES, MARKER, Shape
 from ledger.values import SecretRef, bind_secrets, no_such
 from ledger.values.secrets import Lookup
 
@@ -107,6 +109,20 @@ class Secrets:
         hinted = self._hinted(text)
         return Search(self._names, False, self._shapes_of(hinted)).without_tokens(text) if hinted else text
 
+    def redact_words(self, text: str) -> str:
+        """Return what somebody said without its secrets; the same text where it has none.
+
+        They are the tokens that are known by their shapes, and values behind the name of a secret, as
+        `password=hunter2` and `api_key: 8f14…`, unless they look like words, a number, a path, a reference or
+        what stands in the place of a secret (`${TOKEN}`, `<token>`, `***`).
+        """
+        while True:
+            found = without_pairs(self.redact_text(text), self._names)
+            if found == text:
+                return text
+            # Where something was replaced, what stands around it may have become a token.
+            text = found
+
     # --- the quick look ----------------------------------------------------------------------------
 
     def _search(self, value: Any) -> Search | None:
@@ -142,6 +158,19 @@ class Secrets:
         # All of them and not only those that are in a text: a replaced token may make room for another.
         found = {shape.name for hint in hinted for shape in self._hints[hint]}
         return tuple(shape for shape in self.shapes if shape.name in found)
+
+
+def rules_between(before: Any, after: Any) -> tuple[str, ...]:
+    """Name the rules by which something of a JSON value was replaced: those whose marks it has more of since."""
+    return tuple(sorted(_marks(after) - _marks(before)))
+
+
+def _marks(value: Any) -> Counter[str]:
+    keys: list[Any] = []
+    texts: list[str] = []
+    _gather((value,), MAX_DEPTH + 1, keys, texts)
+    found = (MARKER.findall(text) for text in (*keys, *texts) if isinstance(text, str))
+    return Counter(mark.removeprefix("[redacted:").removesuffix("]") for marks in found for mark in marks)
 
 
 _CARDS = frozenset({plain("card_number")})

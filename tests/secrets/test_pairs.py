@@ -1,0 +1,148 @@
+"""Secrets in words that are known by the name in front of them, and words that only look alike."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.secrets import Secrets
+from ledger.secrets.policy import rules_between
+from ledger.secrets.shapes import MARKER
+
+RULES = Secrets()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("my shop has password=hunter2, use it", "my shop has password=[redacted:name], use it"),
+        ("the password: hunter2.", "the password: [redacted:name]."),
+        ("api_key: 8f14e45fceea167a5a36dedd4bea2543", "api_key: [redacted:name]"),
+        ("(api-key=8f14e45fceea167a)", "(api-key=[redacted:name])"),
+        (
+            "aws_secret_access_key=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLE3KEY now",
+            "aws_secret_access_key=[redacted:name] now",
+        ),
+        (
+            "host=db user=app password=s3cret-Word port=5432",
+            "host=db user=app password=[redacted:name] port=5432",
+        ),
+        ('with {"clientSecret": "a1b2c3d4e5"}', 'with {"clientSecret": "[redacted:name]"}'),
+        ("run it --db-password='pa,ss;w0rd'", "run it --db-password='[redacted:name]'"),
+        ("export DB_PASSWORD=hunter2", "export DB_PASSWORD=[redacted:name]"),
+        ("spring.datasource.password = hunter2!", "spring.datasource.password = [redacted:name]!"),
+        ("password=${PASSWORD:-hunter2}", "password=[redacted:name]}"),
+        ("a: token=abc12345&password=hunter2", "a: token=[redacted:name]&password=[redacted:name]"),
+        (
+            "token: sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z",
+            "token: [redacted:openai-key]",
+        ),
+    ],
+)
+def test_a_value_behind_the_name_of_a_secret_is_replaced(text: str, kept: str) -> None:
+    assert RULES.redact_words(text) == kept
+    assert RULES.redact_words(kept) is kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the password: see vault",
+        "Rotate the token: see OPS-1234. Secret: the surprise party of 2026",
+        "password policy = strong, max_tokens=4096000x, page_token=abc12345",
+        "token=${TOKEN}, token=$TOKEN_2, password=<password1>, secret={{ db.secret1 }}, pin: ****",
+        "token: OPS-12345, token: 2026-11-30T10:00:00Z, token=3600, otp: 123456",
+        "password: vault/prod/db1, secret: /run/secrets/db2, token = next-page-2, token: next_page_12",
+        "secret: https://vault.example/v1/db1",
+        "cookies: chocolate, and credentials: ask kim",
+        "password=required token=optional secret=None",
+        'password = os.environ["DB2"]',
+        "the password hunter2 is out",
+        "if token == abc12345 then",
+        "password=[redacted:name] and token=[redacted:jwt]",
+        "commit 3d5b9d1c2ab4, sha: 9a0364b9e99bb480dd25e1f0284c8555",
+    ],
+)
+def test_ordinary_words_are_left(text: str) -> None:
+    assert RULES.redact_words(text) is text
+
+
+def test_names_are_those_that_count_for_fields() -> None:
+    assert RULES.with_names("door_code").redact_words("door-code: k9x7-Q2mm") == "door-code: [redacted:name]"
+    assert RULES.without_names("token").redact_words("token=abc12345") == "token=abc12345"
+
+
+def test_the_rules_are_named_by_which_something_was_replaced() -> None:
+    said = "[redacted:jwt] password=hunter2 and token=abc12345"
+    assert rules_between(said, RULES.redact_words(said)) == ("name",)
+    assert rules_between([said], [said]) == ()
+    assert rules_between({"a": ["password=hunter2"]}, {"a": ["[redacted:name] [redacted:jwt]"]}) == (
+        "jwt",
+        "name",
+    )
+
+
+def test_arguments_are_not_judged_by_their_words() -> None:
+    assert RULES.find({"note": "password=hunter2"}) is None
+    assert RULES.redact({"note": "password=hunter2"}) == {"note": "password=hunter2"}
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "password",
+            "token",
+            "api_key",
+            "=",
+            ": ",
+            " := ",
+            '"',
+            "'",
+            " ",
+            ",",
+            ".",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+        ),
+        *(
+            "hunter2",
+            "a1",
+            "$",
+            "${A}",
+            "-----",
+            "-----BEGIN PRIVATE KEY-----",
+            "-----END ",
+            "[redacted:name]",
+        ),
+        *("sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z", "://", "@", "eyJ", "\n", "Bearer ", "a" * 20 + "1"),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=14).map("".join))
+def test_words_without_secrets_are_not_changed_again(text: str) -> None:
+    kept = RULES.redact_words(text)
+    assert RULES.redact_words(kept) is kept
+    assert kept is text or MARKER.search(kept)
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        *(
+            "password=" * 30_000,
+            "password" * 30_000,
+            "token: " * 30_000,
+            "password='" * 30_000,
+            "a-" * 150_000,
+        ),
+        *("password=" + "a/" * 150_000, "password=" + "a-" * 150_000, "password=" + "a" * 300_000 + ")" * 9),
+        *("password=a1" + "a1." * 90_000, "password=a1" + ")" * 300_000, "token:" + " " * 300_000),
+    ],
+)
+def test_no_text_takes_long(flood: str) -> None:
+    RULES.redact_words(flood)

@@ -13,7 +13,7 @@ from ledger.application.ledger import Ledger, edge_of
 from ledger.application.listing import Unread, list_runs
 from ledger.application.looking import all_under, effects_of, renewed_until
 from ledger.application.rows import decoded
-from ledger.application.settling import Unsettled, oldest_first, unsettled
+from ledger.application.settling import Unsettled, has_ended, oldest_first, unsettled
 from ledger.canonical import invalid
 from ledger.codec import effect_digest
 from ledger.errors import (
@@ -176,10 +176,11 @@ def as_time_makes_it(
     edge, now = edge_of(ledger), lease_now(ledger)
     until = renewed_until(edge, effect, now) or effect.lease_until
     place = run or effect.started_in or effect.run
-    consent = None
+    consent, ended = None, False
     if effect.status != "succeeded":
-        consent = consent_in(contract or ledger.contract(place), effect.key, edge.now())
-    return Unsettled(place, effect.status_at(now, until), effect, until, consent)
+        told = contract or ledger.contract(place)
+        consent, ended = consent_in(told, effect.key, edge.now()), has_ended(told)
+    return Unsettled(place, effect.status_at(now, until), effect, until, consent, ended)
 
 
 def events_of(ledger: Ledger, key: str) -> list[Record]:

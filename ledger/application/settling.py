@@ -16,6 +16,8 @@ from ledger.run.history import EffectHistory
 from ledger.values import Recovery
 
 _UNSETTLED_AT_ONCE = 200
+NEVER_BEGUN = "nothing was sent, and nothing will be: its run has ended"
+"""What became of an act that waited when its run ended."""
 
 
 class Unsettled(NamedTuple):
@@ -30,6 +32,8 @@ class Unsettled(NamedTuple):
     """End of its lease, renewals included."""
     consent: Consent | None = None
     """What a person was asked about it; None: nothing, as far as its run says."""
+    ended: bool = False
+    """Its run has ended, and none succeeds it: what waits was never begun, and will not be."""
 
     @property
     def waits(self) -> bool:
@@ -60,7 +64,13 @@ def unsettled(edge: Edge, contract: Contract) -> Iterator[Unsettled]:
         for known in (found[key] for key in some if key in found):
             until = renewed_until(edge, known, now) or known.lease_until
             consent = consent_in(contract, known.key, edge.now())
-            yield Unsettled(contract.run, known.status_at(now, until), known, until, consent)
+            status = known.status_at(now, until)
+            yield Unsettled(contract.run, status, known, until, consent, has_ended(contract))
+
+
+def has_ended(contract: Contract) -> bool:
+    """Tell whether nothing that a run intended is begun any more: it is closed, and no run succeeds it."""
+    return contract.closed is not None and contract.closed.successor is None
 
 
 def recorded_elsewhere(known: EffectHistory) -> ReconcileEffect | None:
@@ -78,6 +88,8 @@ def recorded_elsewhere(known: EffectHistory) -> ReconcileEffect | None:
 def not_asked(one: Unsettled, tools: Mapping[str, Tool]) -> str | None:
     """Say why nobody can find out about an effect now; None: its tool has a probe, or is idempotent."""
     if one.waits:
+        if one.ended:
+            return NEVER_BEGUN
         return "nothing was sent: it waits for a person, or for its program to call again"
     if one.status == "executing":
         until = "" if one.lease_until is None else f" until {one.lease_until.isoformat()}"

@@ -314,6 +314,14 @@ def told(contract: Contract, records: Sequence[Record]) -> Refusal | None:
     return None
 
 
+def _ended(contract: Contract, event: ApprovalAnswered, place: int) -> Refusal:
+    """Say that the run has ended, and what became of the answer all the same."""
+    refusal = run_is_closed(contract)
+    did = "nothing is begun by it" if event.answer == "approved" else "nothing was begun"
+    kept = f"the answer is recorded at position {place}, and {did}"
+    return refusal._replace(message=f"{refusal.message}; {kept}")
+
+
 def _uncounted(contract: Contract, event: ApprovalAnswered, record: Record) -> Refusal | None:
     old, place = by_id(contract.approvals, event.id), record.position
     kept = f"the answer is recorded at position {place} and changes nothing"
@@ -343,4 +351,4 @@ def _uncounted(contract: Contract, event: ApprovalAnswered, record: Record) -> R
     if why is not None:
         what = f"approval {old.id!r} was good until {old.expires_at}"
         return Refusal("not_open", f"{what}; {kept}", old.position, {**evidence, "why": why})
-    return run_is_closed(contract) if contract.closed is not None else None
+    return None if contract.closed is None else _ended(contract, event, place)

@@ -28,14 +28,14 @@ HOW: dict[Way, str] = {
 """How one finds out, by what can tell."""
 
 
-def unsettled(item: OpenEffect) -> str:
-    """Write an act of which nobody knows whether it happened."""
+def unsettled(item: OpenEffect, how: str | None = None) -> str:
+    """Write an act of which nobody knows whether it happened; `how` one finds out, if otherwise than it says."""
     told = f"since {moment(item.since)}, attempt {item.attempt}, recovery {item.recovery}, key {item.key}"
     if item.inherited_from is not None:
         told += f", inherited from {name(item.inherited_from)}"
     if item.worker is not None:
         told += f", worker {name(item.worker)}"
-    told += f"; find out: {HOW[item.way]}"
+    told += f"; find out: {how or HOW[item.way]}"
     if item.way == "worker" and item.lease_until is not None:
         told += f" until {moment(item.lease_until)}"
     if item.way == "send_again" and item.remembered_until is not None:

@@ -50,7 +50,7 @@ def render(brief: Brief) -> str:
         *section("Plan", _plan(brief)),
         *section("Where the program stands", _cursor(brief)),
         *section("Owed", map(_obligation, brief.obligations)),
-        *section("Intended, and nothing was sent yet", map(unsettled, _not_begun(brief))),
+        *_never_sent(brief),
         *section("Not known whether it happened: find out, do not repeat", map(unsettled, _in_doubt(brief))),
         *section("Not settled by other runs of the lineage", map(elsewhere, brief.elsewhere)),
         *section("Done outside: do not repeat", done(brief.done, brief.run)),
@@ -64,6 +64,14 @@ def render(brief: Brief) -> str:
         *section("Next", _next(brief)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _never_sent(brief: Brief) -> Iterator[str]:
+    """Write the acts that wait; of a run that has ended they were never begun, and will not be."""
+    if brief.closed is not None and brief.successor is None:
+        told = (unsettled(item, how="nothing will be sent, the run has ended") for item in _not_begun(brief))
+        return section("Never begun: nothing was sent", told)
+    return section("Intended, and nothing was sent yet", map(unsettled, _not_begun(brief)))
 
 
 def _not_begun(brief: Brief) -> Iterator[OpenEffect]:

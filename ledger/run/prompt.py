@@ -128,7 +128,9 @@ def _waiting(contract: Contract, item: Effect, now: datetime | None) -> str:
     """Write an act that nobody began: whether it waits for a person, or is to be called again."""
     step = f" in step {name(item.step)}" if item.step else ""
     approval = asked_about(contract, item.key)
-    if approval is None or _void(contract, approval, now) is not None:
+    if contract.closed is not None and contract.closed.successor is None:
+        stands = "never begun, and the run has ended"
+    elif approval is None or _void(contract, approval, now) is not None:
         stands = "a person is asked when it is called again"
     elif approval.answered is None:
         stands = "waits for a person"

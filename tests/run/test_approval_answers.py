@@ -405,8 +405,13 @@ def test_answers_are_heard_on_runs_that_are_stopped_and_closed() -> None:
         assert rule is None
         assert approval(after).answered is not None
     for said in ("approved", "denied"):
-        _, rule = heard(WAITING.also(x.CLOSED), saying(said))
+        closed = WAITING.also(x.CLOSED)
+        after, rule = heard(closed, saying(said))
         assert rule == "run_is_closed"
+        record = after.records[-1]
+        refusal = told(after.contract, saying(said), [record])
+        assert refusal is not None
+        assert f"; the answer is recorded at position {record.position}, and nothing " in refusal.message
 
 
 def test_after_every_kind_of_answer_the_act_can_be_asked_about_and_begun_or_the_run_be_ended() -> None:

@@ -24,8 +24,9 @@ HELP = """End a run that is not wanted any more, whatever is open.
 
 An act that was on its way is not undone by that, and was not "never started": its worker tells, or nobody
 knows whether it happened. Each is listed, with its key and how one finds out; its outcome is admitted also
-after the end. What the run still owed is listed, too, and its child runs that have not ended: they go on with
-what they were given, until they are cancelled themselves.
+after the end. An act that waited for a person, or was approved and not sent yet, was never begun, and will
+not be: it is listed as that, and nothing of it is in doubt. What the run still owed is listed, too, and its
+child runs that have not ended: no act begins in them any more, until a person restarts one.
 
 \b
 Exit codes: 0 cancelled; 2 cancelled, and what became of an act is not known;
@@ -56,6 +57,7 @@ def cancel(
         open_effects = opened.effects(run)
         now = lease_now(opened)
         children = open_children(opened, run)
+    in_doubt = [one for one in open_effects if not one.waits]
     if call.as_json:
         screen.document(
             {
@@ -63,7 +65,7 @@ def cancel(
                 "position": stated.position,
                 "repeated": stated.repeated,
                 "status": contract.status,
-                "in_doubt": len(open_effects),
+                "in_doubt": len(in_doubt),
                 "effects": [facts(one, now) for one in open_effects],
                 "children": children_facts(children),
                 "owed": [owed.model_dump(mode="json", exclude_none=True) for owed in contract.obligations],
@@ -73,7 +75,7 @@ def cancel(
     else:
         where = call.where
         _show(screen, stated, _Left(contract, open_effects, children, now), where)
-    raise typer.Exit(Exit.CANNOT_TELL if open_effects else Exit.FINE)
+    raise typer.Exit(Exit.CANNOT_TELL if in_doubt else Exit.FINE)
 
 
 class _Left(NamedTuple):
@@ -101,13 +103,18 @@ def _show(screen: Screen, stated: Stated, left: _Left, where: Sequence[str]) -> 
 
 
 def _show_effects(screen: Screen, left: _Left, where: Sequence[str]) -> None:
-    """Write what a worker is still at, and what nobody knows, each with how a person settles it."""
+    """Write what was never begun; what a worker is still at, and what nobody knows, each with its way out."""
     from ledger.adapters.cli.effect_view import show_one
     from ledger.adapters.cli.ways_out import settle_by_hand
     from ledger.adapters.cli.words import counted
 
+    never_begun = [one for one in left.effects if one.waits]
     at_work = [one for one in left.effects if one.status == "executing"]
-    in_doubt = [one for one in left.effects if one.status != "executing"]
+    in_doubt = [one for one in left.effects if one.status != "executing" and not one.waits]
+    if never_begun:
+        screen.title(f"Never begun: {counted(len(never_begun), 'act')}, of which nothing was sent")
+    for one in never_begun:
+        show_one(screen, one, left.now)
     for title, some in (
         (f"Still on its way: {counted(len(at_work), 'act')}, of which the worker will tell", at_work),
         (f"Nobody knows what became of {counted(len(in_doubt), 'act')}", in_doubt),
@@ -118,5 +125,5 @@ def _show_effects(screen: Screen, left: _Left, where: Sequence[str]) -> None:
             show_one(screen, one, left.now)
             for line in settle_by_hand(one.effect.key, left.contract.run, where):
                 screen.command(line, indent=2)
-    if left.effects:
+    if at_work or in_doubt:
         screen.note("or ask the outside: intent-ledger reconcile --tools MODULE")

@@ -13,6 +13,7 @@ from ledger.adapters.cli.visible import one_line
 from ledger.adapters.cli.words import counted, quoted, shortened, source_words, when
 from ledger.application.consents import consent_in, consent_of
 from ledger.application.query import changed_since_review
+from ledger.application.settling import has_ended
 from ledger.run.approvals import never_begun
 from ledger.run.contract import Constraint, Contract, Effect, Grant, Observation
 from ledger.run.rule_words import enforcement_words, is_enforced
@@ -198,7 +199,9 @@ def _effect(contract: Contract, item: Effect, now: datetime, screen: Screen) -> 
     key = shortened(item.key, screen.is_terminal)
     status = f"{item.status_at(now)}, attempt {item.attempt}{seen}"
     consent = consent_in(contract, item.key, now) if never_begun(item) else None
-    if consent is not None:
+    if never_begun(item) and has_ended(contract):
+        status = "never begun, and its run has ended"
+    elif consent is not None:
         status = consent_words(consent, brief=screen.is_terminal)
     return (
         f"{quoted(item.tool)}{step}: {status}",

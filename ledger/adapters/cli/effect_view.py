@@ -103,13 +103,15 @@ def find_out(one: Unsettled, now: datetime) -> str | None:
 
     `now` is by the clock of leases.
     """
-    from ledger.application.settling import answers
+    from ledger.application.settling import NEVER_BEGUN, answers
     from ledger.gateway.tools import Tool
     from ledger.values import Recovery
 
     known = one.effect
     if known.is_settled:
         return None
+    if one.waits and one.ended:
+        return NEVER_BEGUN
     if one.waits:
         return _AFTER["approved" if one.consent is None else one.consent.state]
     if one.status == "executing":
@@ -141,6 +143,9 @@ _AFTER: dict[str, str] = {
 def standing(one: Unsettled, *, brief: bool) -> str:
     """Say how an effect stands and since when; of one that waits, for whom."""
     consent = one.consent
+    if one.waits and one.ended:
+        asked = "" if consent is None else f", approval {approval_id(consent.approval.id, brief=brief)}"
+        return f"never begun{asked}"
     if consent is None or not one.waits:
         return f"{one.status} since {when(_since(one))}"
     return consent_words(consent, brief=brief)
@@ -264,13 +269,19 @@ _STATES: dict[str, str] = {
 }
 
 
+def _status(one: Unsettled) -> str:
+    if one.waits and one.ended:
+        return "never begun"
+    return _STATES[one.consent.state] if one.consent and one.waits else one.status
+
+
 def _row(one: Unsettled, now: datetime) -> tuple[str, ...]:
     known = one.effect
     lease = one.lease_until if one.status == "executing" else None
     cells = (
         when(known.intended_at),
         when(_since(one)),
-        _STATES[one.consent.state] if one.consent and one.waits else one.status,
+        _status(one),
         quoted(one.run),
         quoted(known.tool),
         known.step and quoted(known.step),

@@ -25,7 +25,8 @@ HELP = """List acts on the outside whose outcome is open.
 Oldest first, with what is known of each and how one would find out; in RUN, or in all runs. `executing` means
 that a worker holds its lease; once that has ended nobody knows whether it happened, and it is `unknown`.
 `disputed`: reports contradict each other. What waits for a person was not sent to anybody; in JSON it is
-`pending`, with its `approval`. --unknown leaves out what is still executing or pending.
+`pending`, with its `approval`; once its run has ended it was never begun. --unknown leaves out what is still
+executing or pending.
 
 --all lists what RUN has settled, too, where it was intended first, a page at a time; the next page begins
 --after the position that this one names (with --json: `next`).
@@ -149,7 +150,7 @@ def _show(screen: Screen, found: Sequence[Unsettled], now: datetime, unread: Seq
     elif not unread:
         screen.note("no effect matches: nothing is open")
         return
-    if any(one.waits for one in found):
+    if any(one.waits and not one.ended for one in found):
         screen.note("what waits for a person, and how that is answered: intent-ledger approvals")
     if any(one.status in ("unknown", "disputed", "pending") and not one.waits for one in found):
         screen.note(

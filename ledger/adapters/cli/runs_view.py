@@ -50,7 +50,7 @@ def _entry(screen: Screen, run: RunSummary, now: datetime) -> None:
         parts.append(f"{run.obligations:,} owed")
     if run.unsettled > run.waiting and run.successor is None:
         parts.append(f"{run.unsettled - run.waiting:,} unsettled")
-    if run.waiting and run.successor is None:
+    if _waiting(run):
         parts.append(f"{run.waiting:,} waiting for a person")
     if run.review is not None:
         parts.append(f"review: {review_words(run)}")
@@ -74,7 +74,7 @@ def table(
 
     kin = (_KIN,) if any(kin_words(run) for run in runs) else ()
     reviewed = (_REVIEW,) if any(run.review is not None for run in runs) else ()
-    waiting = (_WAITING,) if any(run.waiting for run in runs) else ()
+    waiting = (_WAITING,) if any(_waiting(run) for run in runs) else ()
     columns = [_RUN, *_OF[order], _OWED, _UNSETTLED, *waiting, *reviewed, *kin, _GOAL]
     screen.table(
         [Column(title, right=right, whole=title == "RUN") for title, right, _ in columns],
@@ -92,6 +92,11 @@ def _open(number: int, run: RunSummary) -> str:
     return str(number) if number and run.successor is None else "-"
 
 
+def _waiting(run: RunSummary) -> int:
+    """Count the acts that wait for a person; what waited when its run ended is never begun."""
+    return 0 if run.status == "closed" else run.waiting
+
+
 def _held(run: RunSummary) -> datetime:
     return run.held_at or run.at
 
@@ -106,7 +111,7 @@ _UNSETTLED: tuple[str, bool, Cell] = (
     True,
     lambda run, now: _open(run.unsettled - run.waiting, run),
 )
-_WAITING: tuple[str, bool, Cell] = ("WAITING", True, lambda run, now: _open(run.waiting, run))
+_WAITING: tuple[str, bool, Cell] = ("WAITING", True, lambda run, now: str(_waiting(run) or "-"))
 _REVIEW: tuple[str, bool, Cell] = ("REVIEW", False, lambda run, now: review_words(run) or "-")
 _KIN: tuple[str, bool, Cell] = ("LINEAGE", False, lambda run, now: ", ".join(kin_words(run)) or "-")
 _GOAL: tuple[str, bool, Cell] = ("GOAL", False, lambda run, now: one_line(run.goal, most=120))

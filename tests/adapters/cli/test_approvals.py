@@ -379,3 +379,30 @@ def test_what_waits_is_neither_asked_about_nor_sent(say: Call, made: Waits, modu
     assert all(because.startswith("nothing was sent") for _, because in told)
     with open_ledger(made.path) as ledger:
         assert ledger.contract("shop").position == 10
+
+
+def test_what_waited_when_its_run_was_cancelled_was_never_begun(say: Call, made: Waits) -> None:
+    ended = say("cancel", "shop", "--reason", "closing down", "--by", "human:kim")
+    assert ended.code == 0, "nothing is in doubt"
+    assert "Never begun: 2 acts, of which nothing was sent\n" in ended.out
+    assert "Nobody knows" not in ended.out
+    assert "intent-ledger settle" not in ended.out
+    assert "reconcile" not in ended.err
+    document = say("cancel", "shop", "--reason", "closing down", "--by", "human:kim", "--json").document
+    assert (document["in_doubt"], len(document["effects"])) == (0, 2)
+    open_acts = say("effects", "shop")
+    assert open_acts.out.count("  never begun  ") == 2
+    assert "intent-ledger approvals" not in open_acts.err
+    over = "nothing was sent, and nothing will be: its run has ended"
+    assert {one["find_out"] for one in say("effects", "shop", "--json").document["effects"]} == {over}
+    assert say("reconcile", "--run", "shop").code == 0
+    assert say("contract", "shop").out.count("pay: never begun, and its run has ended\n") == 2
+    assert "## Never begun: nothing was sent\n- pay: pending" in say("brief", "shop").out
+    assert (
+        "## Intended, and nothing was sent\n- pay: never begun, " in say("contract", "shop", "--prompt").out
+    )
+    (row,) = [line for line in say("runs").out.splitlines() if line.startswith("shop ")]
+    assert " 2 " not in row, "nothing waits for a person"
+    too_late = say("deny", made.waiting, "--by", "human:kim", "--json")
+    assert (too_late.code, too_late.error["code"]) == (4, "run_is_closed")
+    assert "; the answer is recorded at position " in too_late.error["message"]

@@ -161,7 +161,7 @@ class Secrets:
 
 
 def rules_between(before: Any, after: Any) -> tuple[str, ...]:
-    """Name the rules by which something of a JSON value was replaced: those whose marks it has more of since."""
+    """Name the rules by which something of a JSON value was replaced: there are more of their marks since."""
     return tuple(sorted(_marks(after) - _marks(before)))
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ledger.adapters.mcp.cutting import shortened
 from ledger.adapters.mcp.desk import Desk
+from ledger.adapters.mcp.hushing import REDACTED, hushed, in_words
 from ledger.adapters.mcp.offered import Offer
 from ledger.adapters.mcp.schemas import CALL_ID, Schema, in_json, object_of, read_command
 from ledger.aio.handles import AsyncRun
@@ -46,7 +47,7 @@ _SAID: dict[str, Schema] = {
         "items": object_of(_EVENT, _EVENT),
     },
 }
-SAID = object_of(_SAID, _SAID)
+SAID = object_of({**_SAID, "redacted": REDACTED}, _SAID)
 """What a tool that says something answers."""
 
 _SOME_TEXT: Schema = {"type": ["string", "null"]}
@@ -98,6 +99,14 @@ async def say(desk: Desk, offer: Offer, given: Mapping[str, Any]) -> Answer:
     _for_agents(command)
     if isinstance(command, ResumeRun):
         return await _resume(desk, run, dry_run=dry_run)
+    command, told = hushed(command, desk.secrets)
+    answer = await _say(desk, run, command, call_id)
+    return (
+        answer if not told else Answer({**answer.document, "redacted": told}, answer.words + in_words(told))
+    )
+
+
+async def _say(desk: Desk, run: str, command: Command, call_id: str | None) -> Answer:
     if isinstance(command, OpenRun):
         return await _open(desk, run, command)
     if isinstance(command, OpenChild) and desk.runtime is not None:

@@ -12,7 +12,7 @@ from ledger import Ledger
 from ledger.adapters.mcp import faults
 from ledger.adapters.mcp.desk import Desk
 from ledger.errors import InvalidInput
-from tests.adapters.mcp.served import AGENT, served, text_of
+from tests.adapters.mcp.served import AGENT, Served, check_fits, document_of, served, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +32,51 @@ async def test_the_name_of_a_call_gives_nothing_away_of_a_secret_that_was_redact
             assert (await one.call("message_record", **said))["repeated"]
             causes.add(list(ledger.log(run))[-1].causation)
         assert len(causes) == 1, "what differs only in the secret has one digest"
+
+
+KEY = "sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
+HUSHED: list[tuple[str, dict[str, Any], dict[str, list[str]]]] = [
+    ("run_open", {"run": "new", "goal": f"use {KEY}"}, {"goal": ["openai-key"]}),
+    ("run_fork", {"run": "r", "as_run": "fork", "at": 1, "reason": KEY}, {"reason": ["openai-key"]}),
+    (
+        "goal_revise",
+        {"run": "r", "text": f"use {KEY}", "reason": "postgresql://a:b@c", "by": "human:kim"},
+        {"reason": ["url-password"], "text": ["openai-key"]},
+    ),
+    ("plan_commit", {"run": "r", "steps": [{"name": "s", "description": KEY}]}, {"steps": ["openai-key"]}),
+    (
+        "message_record",
+        {"run": "r", "id": "m", "role": "user", "content": {"password": "hunter2", "text": KEY}},
+        {"content": ["name", "openai-key"]},
+    ),
+    (
+        "observation_record",
+        {"run": "r", "key": "k", "tool": "t", "value": [KEY], "observed_at": "2026-01-31T09:15:00Z"},
+        {"value": ["openai-key"]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("tool", "said", "fields"), HUSHED)
+@pytest.mark.parametrize("call_id", [None, "c-1"])
+async def test_who_said_a_secret_is_told_of_which_field_it_was_kept_out(
+    ledger: Ledger, tool: str, said: dict[str, Any], fields: dict[str, list[str]], call_id: str | None
+) -> None:
+    if call_id is not None and tool not in ("run_open", "run_fork"):
+        said = {**said, "call_id": call_id}
+    async with served(ledger) as one:
+        for _ in range(2):
+            result = await one.client.call_tool(tool, said)
+            document = document_of(result)
+            assert {told["field"]: told["rules"] for told in document["redacted"]} == fields
+            assert all(f"{name} (" in text_of(result) for name in fields)
+            assert KEY not in text_of(result)
+        check_fits((await listed(one))[tool], document)
+        assert "redacted" not in await one.call("assumption_make", run="r", id="a", text="All is well")
+
+
+async def listed(one: Served) -> dict[str, Any]:
+    return {tool.name: tool.output_schema for tool in (await one.client.list_tools()).tools}
 
 
 async def test_calls_that_have_names_are_made_one_after_another(ledger: Ledger) -> None:

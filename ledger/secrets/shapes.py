@@ -84,7 +84,7 @@ class Shape:
 
 def _prefixed(name: str, prefix: str, rest: str, *hints: str) -> Shape:
     """Build the shape of a token that begins with a prefix of its issuer, behind no letter or digit."""
-    return Shape(name, rf"(?<![A-Za-z0-9])(?:{prefix})(?![xX]+(?![A-Za-z0-9])){rest}", hints)
+    return Shape(name, rf"(?<![A-Za-z0-9])(?:{prefix})(?![xX]{{3,}}(?![\w-])){rest}", hints)
 
 
 _DIGIT = "(?=[A-Za-z_-]{0,80}[0-9])"

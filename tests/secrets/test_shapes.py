@@ -183,7 +183,7 @@ def test_what_stands_in_the_place_of_a_secret_is_none(stands: str) -> None:
         *("redis://default:$hunter2@h", "redis://default:{hunter2@h", "redis://default:xxxhunter2@h"),
         *("?api_key=${A}hunter2", "?api_key=xxxxxxxx1", "?api_key={your-key}&access_token=abcd1234"),
         *("Authorization: Basic YWxhZGRpbjpvcGVu", "Bearer 550e8400-e29b-41d4-a716-446655440000"),
-        *("ghp_" + "x" * 20 + "1", "Bearer abcdefgh-12345-abcdefgh"),
+        *("ghp_" + "x" * 20 + "1", "glpat-x-" + "a1" * 10, "Bearer abcdefgh-12345-abcdefgh"),
     ],
 )
 def test_what_only_begins_like_that_is_a_secret(text: str) -> None:

@@ -139,7 +139,7 @@ class AsyncRun(RunActs[Coroutine[Any, Any, Stated]]):
     def _do(
         self, command: c.Command, context: Context, expected: int | None, again: StoreUnavailable | None
     ) -> Coroutine[Any, Any, Stated]:
-        return self._turns.do(command, context, expected=expected, again=again)
+        return self._turns.do(command, self._surrounded(command, context), expected=expected, again=again)
 
 
 class AsyncSourceHandle(SourceSayings[Coroutine[Any, Any, Stated]]):
@@ -161,3 +161,7 @@ class AsyncSourceHandle(SourceSayings[Coroutine[Any, Any, Stated]]):
 
     def _do(self, command: c.Command) -> Coroutine[Any, Any, Stated]:
         return self._turns.do(command, self._context)
+
+    async def _do_known(self, command: c.PublishRevision) -> Stated:
+        self._check_known(command, await self.state)
+        return await self._do(command)

@@ -10,7 +10,8 @@ from typing import Any, TypeVar, Unpack
 from ledger import commands as c
 from ledger.application.acting import Doing
 from ledger.application.apart import apart
-from ledger.application.credentials import no_secret, no_secret_in_exact_words
+from ledger.application.credentials import no_secret
+from ledger.application.exact_words import accepting, no_secret_in_exact_words
 from ledger.application.naming import Asked, asking, doing
 from ledger.application.payloads import pack_report
 from ledger.application.redacting import without_secrets
@@ -66,16 +67,28 @@ class RunActs(RunSayings[R]):
     def _look_for_secrets(self, command: c.Command) -> None:
         """Refuse a grant that says what proves who somebody is, e.g. a token as its session.
 
-        So is a secret in words of which none can be left out: of a constraint, and of what names an act.
+        So is a secret in words of which none can be left out: of labels, and of what names an act. Those of
+        constraints are looked at by `_surrounded`, since what stands there already may be said again.
 
         Raises:
             InvalidInput: a field holds what is taken for a secret; `path` names the field.
         """
-        no_secret_in_exact_words(self._workshop.secrets, command)
+        if not isinstance(command, c.AcceptConstraint):
+            no_secret_in_exact_words(self._workshop.secrets, command)
         if isinstance(command, GRANTING):
             # A unit of a budget may be called what a secret is called, e.g. token.
             said = command.model_dump(mode="json", exclude={"add_budget", "budget"}, exclude_none=True)
             no_secret(self._workshop.secrets, said)
+
+    def _surrounded(self, command: c.Command, context: Context) -> Context:
+        """Return what surrounds a command; of an acceptance it looks for secrets that are new.
+
+        Raises:
+            InvalidInput: there is one; `path` names the field.
+        """
+        if isinstance(command, c.AcceptConstraint):
+            return accepting(self._workshop.secrets, command, context, self._seen())
+        return context
 
     def _apart(self, command: c.Command) -> tuple[c.Command, tuple[Blob, ...]]:
         return apart(command, self.id, self._without_secrets)

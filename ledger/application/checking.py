@@ -5,13 +5,15 @@ The outside is called here and nowhere in the gate, which judges by what was not
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ledger import commands as c
 from ledger.application.edge import local_actor
+from ledger.application.exact_words import new_secrets
 from ledger.application.payloads import pack_report
 from ledger.application.readers import Reader, Reading
 from ledger.application.sayings import build
@@ -25,8 +27,10 @@ from ledger.run.claims import sources_of
 from ledger.run.contract import Contract
 from ledger.run.decision import is_agent
 from ledger.run.keys import check_key
-from ledger.run.sources import SourceState
+from ledger.run.sources import Item, SourceState
+from ledger.secrets import Found, Secrets
 from ledger.values import Published
+from ledger.values.ids import MAX_ID_LENGTH
 
 log = logging.getLogger("ledger")
 
@@ -37,7 +41,7 @@ class Checked:
 
     source: str
     ok: bool
-    """It was read, and what it says stands in its stream."""
+    """It was read, and all that it says stands in its stream."""
     said: str
     """In words: what it says, or why nobody knows."""
     changed: bool = False
@@ -118,17 +122,21 @@ def read_source(shared: Shared, source: str) -> Checked:
     observed_at = shared.edge.now()
     # An agent may ask for a check; what is read is the program's word and none of the agent's.
     writer = local_actor() if is_agent(shared.edge.actor) else shared.edge.actor
-    context, secrets = Context(writer, checked=True), shared.workshop.secrets
-    handle = SourceHandle(shared.source_turns(source), source, context, secrets)
+    secrets = shared.workshop.secrets
+    handle = SourceHandle(shared.source_turns(source), source, Context(writer, checked=True), secrets)
     try:
         reading = _reading(reader, handle)
         if isinstance(reading, str):
             # What an outside says of a failure may hold what it was asked with.
-            return _failed(source, shared.workshop.secrets.redact_text(reading))
-        changed, kept_out = _publish(handle, reading, reader.by or writer.id)
+            return _failed(source, secrets.redact_text(reading))
+        rest, held = _without_secrets(secrets, reading, handle)
+        changed, kept_out = _publish(handle, rest, reader.by or writer.id, silent=not reading.published)
     except (Conflict, InvalidInput, Refused) as error:
         return _failed(source, f"{error.code}: {error}")
     state = handle.state
+    if held:
+        what = ", ".join(f"{id!r} ({found.path} holds a secret: {found.rule})" for id, found in held.items())
+        return _failed(source, f"revision {reading.revision} was read but for {what}", changed)
     said = f"revision {reading.revision}, {'new' if changed else 'as before'}"
     if kept_out:
         said += f"; withdrawn here by name, and not brought back: {', '.join(kept_out)}"
@@ -136,9 +144,34 @@ def read_source(shared: Shared, source: str) -> Checked:
     return Checked(source, True, said, changed, report)
 
 
-def _failed(source: str, why: str) -> Checked:
+def _failed(source: str, why: str, changed: bool = False) -> Checked:
     log.warning("source %s was not checked: %s", source, why)
-    return Checked(source, False, why)
+    return Checked(source, False, why, changed)
+
+
+def _without_secrets(
+    secrets: Secrets, reading: Reading, handle: SourceHandle
+) -> tuple[Reading, Mapping[str, Found]]:
+    """Leave out the words that hold a secret, and return them beside the rest, by id.
+
+    What is withdrawn with them, or newly asked for, must not wait for who mends them. Of them stands what was
+    said before, if anything, in a revision of another name: runs have to look at it, and the whole revision
+    can follow.
+    """
+    held = new_secrets(secrets, reading.published)
+    if not held:
+        return reading, held
+    said = handle.state
+    held = new_secrets(secrets, reading.published, said)
+    if not held:
+        return reading, held
+    items = (said.item(one.id) if one.id in held else one for one in reading.published)
+    rest = tuple(one.published if isinstance(one, Item) else one for one in items if one is not None)
+    name = f"{reading.revision}, but for {', '.join(held)}"
+    if len(name) > MAX_ID_LENGTH:
+        digest = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+        name = f"{str(reading.revision)[:100]}…, but for {len(held)} ({digest})"
+    return replace(reading, revision=name, constraints=rest), held
 
 
 def _reading(reader: Reader, handle: SourceHandle) -> Reading | str:
@@ -156,7 +189,7 @@ def _reading(reader: Reader, handle: SourceHandle) -> Reading | str:
     return answer
 
 
-def _publish(handle: SourceHandle, reading: Reading, by: str) -> tuple[bool, list[str]]:
+def _publish(handle: SourceHandle, reading: Reading, by: str, *, silent: bool) -> tuple[bool, list[str]]:
     """Publish what differs; return whether any did, and what stays withdrawn although it is said outside.
 
     What somebody withdrew here by its name comes back only by name: whoever did it may know what the outside
@@ -170,7 +203,7 @@ def _publish(handle: SourceHandle, reading: Reading, by: str) -> tuple[bool, lis
     kept_out = [one.id for one in reading.published if _is_barred(state, one.id)]
     says = tuple(one for one in reading.published if one.id not in kept_out)
     if reading.revision != state.revision or _differs(state, says):
-        _check_silence(state, reading)
+        _check_silence(state, silent=silent)
         omitted = [item.id for item in state.items if all(one.id != item.id for one in says)]
         handle.publish(reading.revision, says, withdraw=omitted, by=by)
     return handle.state.position != before.position, kept_out
@@ -185,9 +218,9 @@ def _differs(state: SourceState, says: tuple[Published, ...]) -> bool:
     return {one.id: one for one in says} != {item.id: item.published for item in state.items}
 
 
-def _check_silence(state: SourceState, reading: Reading) -> None:
+def _check_silence(state: SourceState, *, silent: bool) -> None:
     """Refuse to take silence for the withdrawal of everything."""
-    if state.items and not reading.published:
+    if state.items and silent:
         raise invalid("constraints", "it says nothing any more: withdraw what no longer holds by its name")
 
 

@@ -2,8 +2,8 @@
 
 The words of people and agents, and what is reported, are stored for ever: in them the secret alone is left
 out. Nothing is refused for it: what happened cannot be, and a wish or a reason is worth as much without.
-Where the exact words count, a secret in them is refused: in arguments, which keys are made of, and in the
-words of constraints, which are compared with what their source says.
+Where the exact words count, a secret in them is refused: in arguments, which keys are made of, in the
+words of constraints, which are compared with what their source says, and in labels, which runs are found by.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from ledger import commands as c
+from ledger.application.mending import MAX_TEXT_LENGTH
 from ledger.canonical import canonical_text, load_text
 from ledger.errors import InvalidInput
 from ledger.secrets import Secrets
-from ledger.values import CanonicalJson, ErrorSaid, FrozenMap, Labels, Payload, Step, Text
+from ledger.values import CanonicalJson, ErrorSaid, Payload, Step, Text
 
 log = logging.getLogger("ledger")
 
@@ -30,6 +31,8 @@ _FOUND: Mapping[type[c.Command], tuple[str, ...]] = {c.CloseRun: ("result",)}
 EXACT: Mapping[type[c.Command], tuple[str, ...]] = {
     c.AcceptConstraint: ("text", "rule"),
     c.ClaimEffect: ("args", "args_in_full", "given", "occurrence", "repeat_reason", "resource", "step"),
+    c.OpenChild: ("labels",),
+    c.OpenRun: ("labels",),
     c.PublishRevision: ("constraints",),
 }
 """Fields whose exact words count, so that none of them is left out."""
@@ -37,7 +40,7 @@ EXACT: Mapping[type[c.Command], tuple[str, ...]] = {
 _IN_JSON = (CanonicalJson, CanonicalJson | None)
 _WORDS = (Text, Text | None)
 _SAID = (ErrorSaid, ErrorSaid | None, Payload, Payload | None, *_WORDS)
-_OF_SEVERAL = (tuple[Step, ...], Labels, Labels | None)
+_STEPS = tuple[Step, ...]
 
 
 def without_secrets(secrets: Secrets, content: Any, what: str) -> Any:
@@ -54,7 +57,8 @@ def redacted(kind: type[c.Command], fields: Mapping[str, Any], redact: Redact) -
     The same mapping is returned where there are none.
 
     A value that is named by its digest stays what it is. The same is always redacted alike, and what was
-    redacted once is not changed again, so that a report told again is still a repeat.
+    redacted once is not changed again, so that a report told again is still a repeat. Words of a request that
+    are too long only for what stands in the place of a secret are cut.
     """
     changed: dict[str, Any] = {}
     for name, in_json in _looked_at(kind).items():
@@ -62,6 +66,8 @@ def redacted(kind: type[c.Command], fields: Mapping[str, Any], redact: Redact) -
         if given is None:
             continue
         kept = (_text_without if in_json else _without)(given, redact, f"{name} of {kind.name}")
+        if not kind.report:
+            kept = _fitting(kept, given)
         if kept is not given:
             changed[name] = kept
     return {**fields, **changed} if changed else fields
@@ -80,9 +86,9 @@ def _looked_at(kind: type[c.Command]) -> Mapping[str, bool]:
 
 
 def _is_of_words(hint: Any) -> bool:
-    if get_origin(hint) is Annotated and hint not in (Labels, Text):
+    if get_origin(hint) is Annotated and hint != Text:
         hint = get_args(hint)[0]  # the type of a field alone, and not how many of it there may be
-    return hint in _WORDS + _OF_SEVERAL
+    return hint in _WORDS or hint == _STEPS
 
 
 def _without(given: Any, redact: Redact, what: str) -> Any:
@@ -90,21 +96,25 @@ def _without(given: Any, redact: Redact, what: str) -> Any:
         text = None if given.json_text is None else _text_without(given.json_text, redact, what)
         return given if text is given.json_text else Payload(json_text=text)
     if isinstance(given, ErrorSaid):
-        said = redact(given.message, what)
+        said = _fitting(redact(given.message, what), given.message)
         return given if said is given.message else given.with_fields({"message": said})
-    if isinstance(given, Mapping):  # labels: what they are called is a name, and what they say is words
-        words = {name: redact({name: one}, what).get(name, one) for name, one in given.items()}
-        return given if all(words[name] is one for name, one in given.items()) else FrozenMap(words)
     if isinstance(given, list | tuple):
         steps = [_step(one, redact, what) for one in given]
         return given if all(one is old for one, old in zip(steps, given, strict=True)) else tuple(steps)
     return redact(given, what)
 
 
+def _fitting(kept: Any, given: Any) -> Any:
+    """Cut words that became too long for a record; those of a report are mended, where they have a field."""
+    if isinstance(kept, str) and isinstance(given, str) and len(given) <= MAX_TEXT_LENGTH < len(kept):
+        return kept[: MAX_TEXT_LENGTH - 1] + "…"
+    return kept
+
+
 def _step(given: Any, redact: Redact, what: str) -> Any:
     if not isinstance(given, Step) or given.description is None:
         return given
-    said = redact(given.description, what)
+    said = _fitting(redact(given.description, what), given.description)
     return given if said is given.description else given.with_fields({"description": said})
 
 

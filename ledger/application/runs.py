@@ -166,7 +166,7 @@ class Run(RunActs[Stated]):
     def _do(
         self, command: c.Command, context: Context, expected: int | None, again: StoreUnavailable | None
     ) -> Stated:
-        return self._turns.do(command, context, expected=expected, again=again)
+        return self._turns.do(command, self._surrounded(command, context), expected=expected, again=again)
 
 
 def known(run: str, contract: Contract | None) -> Contract:

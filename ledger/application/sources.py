@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 from ledger import commands as c
-from ledger.application.credentials import no_secret_in_exact_words
+from ledger.application.exact_words import in_exact_words, new_secrets
 from ledger.application.mending import mended
 from ledger.application.published import Constraints, published_of
 from ledger.application.redacting import redacted, without_secrets
@@ -37,6 +37,10 @@ class SourceSayings(ABC, Generic[R]):
     def _do(self, command: c.Command) -> R:
         """Decide a command and append what it yields."""
 
+    @abstractmethod
+    def _do_known(self, command: c.PublishRevision) -> R:
+        """Publish what holds a secret, where the source says it now."""
+
     def open(self, *, owners: Iterable[str] = ()) -> R:
         """Name who owns the source; from then on only owners publish and withdraw.
 
@@ -64,7 +68,8 @@ class SourceSayings(ABC, Generic[R]):
         Raises:
             ContractChanged: something is left out that `withdraw` does not name; `evidence` lists it.
             IdInUse: this revision was published with other content.
-            InvalidInput: a constraint holds a secret; its words count by the letter, so none is left out.
+            InvalidInput: a constraint holds a secret that the source does not say yet; its words count by the
+                letter, so none is left out.
             AuthorityExceeded: who publishes is not an owner; for an authenticated actor that is the actor.
         """
         fields = {
@@ -75,8 +80,10 @@ class SourceSayings(ABC, Generic[R]):
             "by": by,
         }
         command = build(c.PublishRevision, **redacted(c.PublishRevision, fields, self._without_secrets))
-        no_secret_in_exact_words(self._secrets, command)
-        return self._do(command)
+        assert isinstance(command, c.PublishRevision)
+        return (
+            self._do_known(command) if new_secrets(self._secrets, command.constraints) else self._do(command)
+        )
 
     def withdraw(self, id: str, *, reason: str, by: str) -> R:
         """Withdraw one constraint: one event, which every run that relies on it will meet.
@@ -90,6 +97,10 @@ class SourceSayings(ABC, Generic[R]):
         fields = {"id": id, "reason": reason, "by": by}
         fit = mended(c.WithdrawAtSource, redacted(c.WithdrawAtSource, fields, self._without_secrets))
         return self._do(build(c.WithdrawAtSource, **fit.fields))
+
+    def _check_known(self, command: c.PublishRevision, state: SourceState) -> None:
+        for found in new_secrets(self._secrets, command.constraints, state).values():
+            raise in_exact_words(found)
 
     def _without_secrets(self, content: Any, what: str) -> Any:
         return without_secrets(self._secrets, content, what)
@@ -116,3 +127,7 @@ class SourceHandle(SourceSayings[Stated]):
 
     def _do(self, command: c.Command) -> Stated:
         return self._turns.do(command, self._context)
+
+    def _do_known(self, command: c.PublishRevision) -> Stated:
+        self._check_known(command, self.state)
+        return self._do(command)

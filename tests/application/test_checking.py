@@ -17,6 +17,7 @@ from ledger.errors import ContractChanged, InvalidInput, RunNotFound, StoreUnava
 from ledger.events import ObservationRecorded, SourceRevised
 from ledger.run.checks import last_check
 from ledger.run.keys import check_key
+from ledger.secrets import Secrets
 from tests.application.conftest import OpenLedger, SetClock
 
 POLICY = "policy:refunds"
@@ -138,6 +139,88 @@ def test_a_reader_may_need_what_the_source_says(ledger: Ledger, outside: Outside
     assert one(ledger.sources.check(POLICY)).ok
     state = ledger.source(POLICY).state
     assert (state.revision, items(ledger)) == ("after 4", {"limit": "Other words"})
+
+
+# --- what holds a secret -----------------------------------------------------------------------------
+
+HELD = "Connect through postgresql://app:hunter2@db/x"
+
+
+def test_what_is_withdrawn_beside_words_with_a_secret_is_withdrawn(
+    ledger: Ledger, outside: Outside, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    outside.answer = Reading("5", {"ask": HELD, "new": "Be kind", "other": HELD})
+    checked = one(ledger.sources.check(run=run))
+    assert (checked.ok, checked.changed, checked.report) == (False, True, None)
+    assert "'ask' (constraints.ask.text holds a secret: url-password)" in checked.said
+    assert "'other'" in checked.said
+    assert checked.said in caplog.text
+    assert "hunter2" not in caplog.text
+    state = ledger.source(POLICY).state
+    # Of what was said before it stands what was said before.
+    assert (state.revision, items(ledger)) == (
+        "5, but for ask, other",
+        {"ask": "Ask above 50 EUR", "new": "Be kind"},
+    )
+    assert [gone.id for gone in state.withdrawn] == ["limit"]
+    assert not one(ledger.sources.check(run=run)).changed
+    assert ledger.source(POLICY).state == state
+    run.suspend(reason="night")
+    said = ledger.resume("r")
+    assert said.verdict is Verdict.RESTART
+    assert {one.kind for one in said.reasons} >= {
+        "constraint_withdrawn",
+        "source_revised",
+        "source_unchecked",
+    }
+
+
+def test_no_run_goes_on_by_words_whose_successors_hold_a_secret(
+    ledger: Ledger, outside: Outside, run: Run, clock: SetClock
+) -> None:
+    ledger.sources.check(run=run)
+    outside.answer = Reading("5", {"limit": HELD, "ask": "Ask above 50 EUR"})
+    clock.tick(60)
+    run.suspend(reason="night")
+    said = ledger.resume("r")
+    assert said.verdict is Verdict.REPLAN
+    assert {one.kind for one in said.reasons} == {"source_revised", "source_unchecked"}
+    ledger.run("r", actor=Actor("human:kim")).acknowledge(Source("policy", "refunds"), by="human:kim")
+    assert [one.kind for one in ledger.resume("r").reasons] == ["source_unchecked"]
+    outside.answer = Reading("5", {"limit": "At most 100 EUR", "ask": "Ask above 50 EUR"})
+    assert one(ledger.sources.check(run=run)).ok
+    assert ledger.source(POLICY).state.revision == "5"
+
+
+def test_words_with_a_secret_that_a_source_published_are_no_news(
+    ledger: Ledger, outside: Outside, run: Run
+) -> None:
+    lax = Ledger(edge_of(ledger), Secrets(shapes=()))
+    lax.source(POLICY).publish("5", {"ask": HELD, "limit": "At most 100 EUR"})
+    outside.answer = Reading("6", {"ask": HELD, "limit": "At most 50 EUR"})
+    assert one(ledger.sources.check(run=run)).ok
+    assert (ledger.source(POLICY).state.revision, items(ledger)["limit"]) == ("6", "At most 50 EUR")
+
+
+def test_what_says_nothing_else_than_words_with_a_secret_still_withdraws(
+    ledger: Ledger, outside: Outside, run: Run
+) -> None:
+    outside.answer = Reading("5", {"other": HELD})
+    assert not one(ledger.sources.check(run=run)).ok
+    assert {gone.id for gone in ledger.source(POLICY).state.withdrawn} == {"limit", "ask"}
+    outside.answer = Reading("5", {"other": HELD, "more": HELD}, {"limit": ("human:kim", "unlawful")})
+    assert not one(ledger.sources.check(run=run)).ok
+    assert ledger.source(POLICY).state.revision == "5, but for other, more"
+
+
+def test_a_revision_that_is_read_in_part_has_a_name_whatever_its_length(
+    ledger: Ledger, outside: Outside
+) -> None:
+    for revision in ("a" * 199 + "1", "a" * 199 + "2"):
+        outside.answer = Reading(revision, {f"{'i' * 190}{n}": HELD for n in range(3)} | {"x": revision})
+        checked = one(ledger.sources.check(POLICY))
+        assert (checked.ok, checked.changed) == (False, True)
+        assert items(ledger) == {"x": revision}
 
 
 # --- what changes nothing ----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger import Actor, Ledger, Run, open_async_ledger
+from ledger import Actor, AsyncLedger, Ledger, Run, Source, open_async_ledger
 from ledger import commands as c
-from ledger.application.credentials import no_secret_in_exact_words
 from ledger.application.edge import Edge
+from ledger.application.exact_words import no_secret_in_exact_words
 from ledger.application.redacting import EXACT, redacted
 from ledger.application.statements import Stated
 from ledger.errors import InvalidInput, LedgerError
@@ -81,12 +81,43 @@ def test_the_words_of_a_command_are_said_without_or_it_is_refused(
     assert KEPT.encode() in kept
 
 
-def test_what_a_run_is_opened_with_is_kept_without(ledger: Ledger) -> None:
-    ledger.open_run("r", SAID, labels={"note": SAID, "password": "hunter2hunter", "team": "refunds"})
-    labels = ledger.contract("r").labels
-    assert labels == {"note": KEPT, "password": "[redacted:name]", "team": "refunds"}
-    assert b"hunter2" not in stored(ledger)
+def test_labels_are_found_again_by_what_they_say_whatever_they_are_called(ledger: Ledger) -> None:
+    labels = {"pin": "north", "cookie": "choc", "token": "eur", "card": "4111 1111 1111 1111"}
+    ledger.open_run("r", SAID, labels=labels)
+    assert ledger.contract("r").labels == labels
+    assert [row.run for row in ledger.runs(labels={"pin": "north"}).runs] == ["r"]
     assert TOKEN.encode() not in stored(ledger)
+
+
+def test_a_label_that_holds_a_secret_is_refused(ledger: Ledger, run: Run) -> None:
+    before = stored(ledger)
+    for say in (
+        lambda: ledger.open_run("other", "Go", labels={"team": "refunds", "note": SAID}),
+        lambda: run.open_child("child", "Go", labels={"team": "refunds", "note": SAID}),
+    ):
+        with pytest.raises(InvalidInput, match="holds a secret") as refused:
+            say()
+        assert refused.value.path == "labels.note"
+        assert TOKEN not in str(refused.value)
+    assert stored(ledger) == before
+
+
+def test_words_that_would_be_too_long_without_their_secret_are_cut(ledger: Ledger) -> None:
+    said = "postgresql://a:b@" + "x" * (65_536 - 17)
+    run = ledger.open_run("r", said)
+    kept = run.contract.goal.text
+    assert kept == said.replace(":b@", ":[redacted:url-password]@")[:65_535] + "…"
+    assert run.revise_goal(said, reason="as it was", by="human:kim").records
+    assert run.revise_goal(kept, reason="as it was", by="human:kim").repeated
+    run.commit_plan([Step(name="pay", description=said)], reason=said)
+    assert run.do(c.CommitPlan(reason=said, steps=(Step(name="pay", description=said),))).repeated
+    ledger = Ledger(Edge(ledger.store, ledger.tenant, KIM))
+    contract = ledger.contract("r")
+    assert contract.plan is not None
+    assert contract.plan.steps[0].description == contract.plan.reason == kept
+    assert ledger.open_run("r2", said).contract.goal.text == kept
+    with pytest.raises(InvalidInput):
+        ledger.open_run("r3", said + "x" * 100)
 
 
 # --- what it comes to ------------------------------------------------------------------------------
@@ -156,6 +187,61 @@ def test_where_the_exact_words_count_a_secret_is_refused_and_the_field_named(
     )
     assert TOKEN not in str(refused.value)
     assert stored(ledger) == before
+
+
+LOOKS = "Connect only through postgresql://reader:EXAMPLE@db/x"
+
+
+LAX = Secrets(shapes=())
+"""As words were said before they were looked at."""
+
+
+def test_what_stands_there_already_may_be_said_again(ledger: Ledger, run: Run) -> None:
+    lax = Ledger(Edge(ledger.store, ledger.tenant, KIM), LAX)
+    rule: dict[str, Any] = {"tools": [TOKEN], "needs_approval": True}
+    x: Any = {"text": LOOKS, "rule": rule}
+    lax.source("policy:p").publish("1", {"x": x, "y": "Be kind"})
+    lax.run("r").accept("z", LOOKS, asserted_by="human:kim", rule=rule)
+    source, run = ledger.source("policy:p"), ledger.run("r")
+    assert run.accept("z", LOOKS, asserted_by="human:kim", rule=rule).repeated
+    assert run.do(c.AcceptConstraint(id="z", text=LOOKS, asserted_by="human:kim", rule=Rule(**rule))).repeated
+    assert source.publish("1", {"x": x, "y": "Be kind"}).repeated
+    assert source.publish("2", {"x": x, "y": "Be quick"}).records
+    assert run.accept("x", LOOKS, asserted_by="human:kim", source=Source("policy", "p")).records
+    assert run.accept("mine", LOOKS, asserted_by="human:kim", source=Source("policy", "p", item="x")).records
+    looser: Any = {"text": LOOKS, "rule": {"tools": [TOKEN]}}
+    new: list[Callable[[], object]] = [
+        lambda: run.accept("z", LOOKS + " and y", asserted_by="human:kim", rule=rule, change="reworded"),
+        lambda: run.accept("z", LOOKS, asserted_by="human:kim", rule={"tools": [TOKEN]}, change="relaxed"),
+        lambda: run.accept("other", LOOKS, asserted_by="human:kim", source=Source("policy", "p")),
+        lambda: run.accept("other", LOOKS, asserted_by="human:kim"),
+        lambda: source.publish("3", {"x": LOOKS + " and y"}, withdraw=["y"]),
+        lambda: source.publish("3", {"x": x, "y": LOOKS}),
+        lambda: source.publish("3", {"x": looser}, withdraw=["y"]),
+    ]
+    for say in new:
+        with pytest.raises(InvalidInput, match="holds a secret"):
+            say()
+
+
+@pytest.mark.anyio
+async def test_it_may_in_an_event_loop() -> None:
+    edge = Edge(MemoryStore(), "default", KIM)
+    lax = Ledger(edge, LAX)
+    lax.source("policy:p").publish("1", {"x": LOOKS})
+    lax.open_run("r", "Go").accept("z", LOOKS, asserted_by="human:kim")
+    async with AsyncLedger(Ledger(edge)) as ledger:
+        source, run = await ledger.source("policy:p"), await ledger.run("r")
+        assert (await run.accept("z", LOOKS, asserted_by="human:kim")).repeated
+        assert (await run.accept("x", LOOKS, asserted_by="human:kim", source=Source("policy", "p"))).records
+        assert (await source.publish("1", {"x": LOOKS})).repeated
+        new: list[Callable[[], Coroutine[Any, Any, Stated]]] = [
+            lambda: run.accept("y", LOOKS, asserted_by="human:kim", source=Source("policy", "p")),
+            lambda: source.publish("2", {"x": LOOKS + " and y"}),
+        ]
+        for say in new:
+            with pytest.raises(InvalidInput, match="holds a secret"):
+                await say()
 
 
 def test_a_reference_in_the_arguments_of_a_claim_is_none(run: Run) -> None:

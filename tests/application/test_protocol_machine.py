@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -38,6 +39,8 @@ from ledger.run.state import replay
 from ledger.values import Payload, Source
 from tests.application.conftest import SetClock
 from tests.application.faulty import FAULTS, Driver, FaultyStore
+
+pytestmark = pytest.mark.slow
 
 RUNS = ("r", "s")
 SOURCE = "policy:refunds"

@@ -76,9 +76,8 @@ def holds(ledger: Ledger, asked: Sequence[Asked]) -> None:
 # --- the case file -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "places"), [("memory", 5), pytest.param("postgres", 2, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "places"), [("memory", 5), ("postgres", 2)])
 def test_the_case_file_is_told_as_it_stood_at_any_moment(tmp_path: Path, kind: str, places: int) -> None:
     """Asked what the golden answers are about, at some places of the story, and once more at its end."""
     with closing(KINDS[kind](tmp_path)) as store:

@@ -179,7 +179,7 @@ class Ledger(Briefing, Differing, Effects, Lives, Sourced):
 
         No rule is asked, so that who imports may write any grant and withdraw any constraint. An agent may
         not, but for a run that begins with it: nothing that is not for agents to say, and no constraint in
-        the place of another.
+        the place of another. No secret is looked for in them, nor in the contents.
 
         Args:
             run: the run; it begins with a RunOpened.

@@ -217,6 +217,7 @@ class History(Generic[S]):
         question = Question(
             actor=self.actor,
             now=self.now,
+            above={name: one.contract for name, one in self.others.items() if one.state is not None},
             runtime=runtime,
             sources=self._sources_of(self.contract),
             take_over=take_over,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ledger.application.edge import Edge
 from ledger.application.kind import Found
 from ledger.application.rows import chained
-from ledger.commands import ClaimEffect, Command
+from ledger.commands import ClaimEffect, Command, RestartRun
 from ledger.run.contract import Contract
 from ledger.run.state import replay
 from ledger.values import Recovery
@@ -16,10 +16,12 @@ Load = Callable[[Edge, str], Found[Contract | None]]
 
 
 def is_bound_above(contract: Contract | None, command: Command) -> bool:
-    """Tell whether a command is decided on what stands above its run: what acts, in a part of another run."""
+    """Tell whether a command is decided on what stands above its run: what acts, or gives it a successor."""
     if contract is None or contract.parent is None or contract.parent.relation == "fork":
         return False
-    return isinstance(command, ClaimEffect) and command.recovery is not Recovery.READ_ONLY
+    if isinstance(command, ClaimEffect):
+        return command.recovery is not Recovery.READ_ONLY
+    return isinstance(command, RestartRun)
 
 
 def read_above(edge: Edge, contract: Contract, load: Load) -> dict[str, Contract | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -137,6 +137,8 @@ def _run_beside(edge: Edge, contract: Contract | None, command: Command) -> Besi
         return None
     if isinstance(command, ForkRun | OpenChild | RestartRun):
         others = _existing(edge, command.as_run)
+        if is_bound_above(contract, command):
+            others = read_above(edge, contract, load_contract) | others
         if not isinstance(command, ForkRun) or command.at > contract.position:
             return Beside(others)
         return Beside(others, load_contract(edge, contract.run, upto=command.at).state)
@@ -149,6 +151,10 @@ def _run_beside(edge: Edge, contract: Contract | None, command: Command) -> Besi
     if isinstance(command, NarrowAuthority | RevokeAuthority):
         return read_beneath(edge, contract, command, load_contract)
     return None
+
+
+def _found(others: Mapping[str, Contract | None]) -> dict[str, Contract]:
+    return {name: one for name, one in others.items() if one is not None}
 
 
 def _existing(edge: Edge, run: str) -> dict[str, Contract | None]:
@@ -182,6 +188,7 @@ def _run_judge(edge: Edge, contract: Contract | None, given: Given, asking: Aski
         Question(
             actor=given.actor,
             now=given.now,
+            above=_found(read_above(edge, contract, load_contract)),
             check_every=asking.check_every,
             idle_seconds=asking.idle_seconds,
             lease_now=given.for_leases,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ledger.events import Reason
+from ledger.gate.above import on_above
 from ledger.gate.assumptions import on_assumptions
 from ledger.gate.authority import on_approvals, on_authority, on_limits
 from ledger.gate.effects import on_effects, on_life
@@ -16,6 +17,7 @@ from ledger.run.contract import Contract
 from ledger.run.decision import Judgement
 
 _LOOKS: tuple[Callable[[Contract, Question], Iterator[Reason]], ...] = (
+    on_above,
     on_sources,
     on_assumptions,
     on_authority,

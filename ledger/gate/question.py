@@ -26,6 +26,9 @@ class Question(NamedTuple):
     actor: Actor
     """Who wants to go on."""
     now: datetime
+    above: Mapping[str, Contract] = _NOTHING
+    """The runs that it comes from, and those that succeed what it is a part of, by id. What is not given
+    binds nobody."""
     check_every: Mapping[str, int] = _NOTHING
     """Source streams that have to be read anew every so many seconds, by id."""
     idle_seconds: int | None = IDLE_SECONDS

@@ -36,7 +36,13 @@ KINDS: dict[str, Kind] = {
     ),
     "goal_refuted": Kind(_V.RESTART, "run.restarted", "the goal rests on a refuted assumption"),
     "plan_refuted": Kind(_V.RESTART, "run.restarted", "every remaining step rests on a refuted assumption"),
+    "ended_above": Kind(
+        _V.RESTART, "run.restarted", "a run that this one is a part of was cancelled, failed or abandoned"
+    ),
     # Who may act has to be said anew.
+    "suspended_above": Kind(
+        _V.REAPPROVE, "run.resumed", "a run that this one is a part of is suspended: that one has to go on"
+    ),
     "authority_expired": Kind(_V.REAPPROVE, "authority.renewed", "a grant has ended"),
     "authority_exhausted": Kind(_V.REAPPROVE, "authority.renewed", "the budget of a grant is used up"),
     "authority_of_another_session": Kind(

@@ -310,6 +310,9 @@ class Contract(Value):
     """Unsettled ones only; settled effects are found by their key."""
     fork_of: RunId | None = None
     format: int = FORMAT
+    freed_from: tuple[RunId, ...] = ()
+    """Runs that it is a part of and that had ended when a person gave its predecessor this successor: their
+    ends do not bind it, nor its own parts."""
     goal: Goal
     grants: tuple[Grant, ...] = ()
     hash: Sha256

@@ -16,12 +16,22 @@ from ledger.record import Record
 from ledger.run.approvals import is_open, never_begun
 from ledger.run.children import settled_with_parent
 from ledger.run.contract import Contract, Goal
-from ledger.run.decision import Admitted, Decision, Given, Refusal, admitted, said_by, stands_at, stated
+from ledger.run.decision import (
+    Admitted,
+    Decision,
+    Given,
+    Refusal,
+    admitted,
+    is_agent,
+    said_by,
+    stands_at,
+    stated,
+)
 from ledger.run.effects import inherited
 from ledger.run.execution import merged
 from ledger.run.fold import Changes, brief
 from ledger.run.limits import CAUSES
-from ledger.run.meanwhile import _is_by, alive, hands_over, rival
+from ledger.run.meanwhile import alive, rival
 from ledger.run.standing import Allowance, Closing, Hold, Stopped, Suspension
 from ledger.run.terms import changed_at
 from ledger.values import Actor, Ending
@@ -74,13 +84,20 @@ def suspended(contract: Contract, event: RunSuspended, record: Record) -> Change
 
 
 def _reaches_children(contract: Contract, cause: str, by: str | None, actor: Actor) -> bool:
-    """Tell whether a run is stopped with its parts: not by a limit, nor by its own program, which may wait.
+    """Tell whether a run is stopped with its parts: where a person asked for it, or a service.
 
-    Nobody takes that back but who lets the run go on.
+    A limit stops the run alone. So does its own program, which may wait for them; who was last at work on the
+    run counts as that, in whatever session. No agent stops a whole family by its word, whosever name it
+    writes in. Nobody takes a stop back but who lets the run go on.
     """
     if contract.suspended is not None and contract.suspended.reaches_children:
         return True
-    return cause == "asked" and (by not in (None, actor.id) or not (_is_by(contract.__dict__["alive"], actor) and not hands_over(actor)))
+    asked = by or actor.id
+    if cause != "asked" or is_agent(actor) or asked.startswith("agent:"):
+        return False
+    last = contract.__dict__["alive"]  # in a long replay the record of it
+    at_work = last.actor.id if isinstance(last, Record) else last.by
+    return not asked.startswith("service:") or asked != at_work
 
 
 def _stopped(contract: Contract, record: Record) -> Stopped:
@@ -129,7 +146,9 @@ def forked(contract: Contract, event: RunForked, record: Record) -> Changes:
 
 def restarted(contract: Contract, event: RunRestarted, record: Record) -> Changes:
     """The run succeeds its predecessor, whose unsettled effects are its own from now on."""
+    gone = (one.ref.partition(":") for one in event.dropped)
     return {
+        "freed_from": tuple(name for kind, _, name in gone if kind == "run"),
         "predecessor": event.predecessor,
         "tally": contract.tally.with_fields({"effects_done": event.effects_done}),
         **inherited(contract, event.unsettled, record),

@@ -82,7 +82,8 @@ class Suspension(Value):
     cause: Id
     position: Position
     reaches_children: bool = False
-    """Nothing that acts begins in its children either: somebody asked for it who is not its own program."""
+    """Nothing that acts begins in its children either: a person asked for it, or a service that is not its
+    own program."""
     reason: Text
     said_by: Principal | None = None
     """The agent that wrote it in the name of `by`; None: nobody's word stands between."""

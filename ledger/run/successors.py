@@ -18,6 +18,7 @@ from ledger.events import (
     RunClosed,
     RunRestarted,
 )
+from ledger.run.above import freed
 from ledger.run.approvals import is_denied, never_begun
 from ledger.run.constraints import gone_at
 from ledger.run.contract import Contract
@@ -64,6 +65,10 @@ def restart(contract: Contract, command: RestartRun, given: Given) -> Decision:
             position=contract.goal.position,
             evidence={"goal": contract.goal.text},
         )
+    gone = [
+        *freed(contract, given.others, command.by),
+        *(Dropped(reason=reason, ref=ref) for ref, reason in dropped.items()),
+    ]
     closed = RunClosed(
         by=command.by,
         obligations=tuple(item.id for item in contract.obligations),
@@ -76,7 +81,7 @@ def restart(contract: Contract, command: RestartRun, given: Given) -> Decision:
     opened = begun_from(contract, "successor", contract.position, command.goal, rests_on)
     begun = RunRestarted(
         by=command.by,
-        dropped=named([Dropped(reason=reason, ref=ref) for ref, reason in dropped.items()]),
+        dropped=named(gone),
         effects_done=contract.tally.effects_done,
         predecessor=contract.run,
         predecessor_hash=contract.hash,

@@ -23,12 +23,14 @@ from ledger.values import (
     Step,
 )
 from tests.gate.scene import (
+    ABOVE,
     ASKED,
     HOUR,
     KIM,
     PROGRAM,
     SAID,
     STOPPED,
+    TOP,
     Case,
     Scene,
     accepted,
@@ -91,6 +93,11 @@ def _asked_anew(scene: Scene) -> Scene:
     asker = scene.run.actor
     event = e.ApprovalRequested(id=f"anew-{count}", key=x.ONE)
     return replace(scene, run=scene.run.by(KIM).also(event).by(asker))
+
+
+def _went_on_above(scene: Scene) -> Scene:
+    above = scene.run.other(ABOVE).by(KIM).also(x.RESUMED)
+    return replace(scene, run=scene.run.among(above))
 
 
 def _opened_another(scene: Scene) -> Scene:
@@ -169,7 +176,23 @@ CASES: Final[tuple[Case, ...]] = (
         since=SAID,
         who="human:kim",
     ),
+    Case(
+        "ended_above",
+        restarted,
+        above={TOP: CLOSED},
+        mentions=(repr(TOP), "cancelled"),
+        since=SAID,
+        who="human:kim",
+    ),
     # --- reapprove ------------------------------------------------------------------------------
+    Case(
+        "suspended_above",
+        _went_on_above,
+        above={ABOVE: e.RunSuspended(by="human:lee", cause="asked", reason="lunch")},
+        mentions=(repr(ABOVE), "lunch"),
+        since=SAID,
+        who="human:lee",
+    ),
     Case(
         "authority_expired",
         saying(_renewing("expired", expires_at=START + DAY)),

@@ -87,6 +87,8 @@ class Case:
 
     kind: str
     clear: Clear
+    above: Mapping[str, e.Event] = field(default_factory=dict)
+    """What was said to runs that it is a part of."""
     all_rest_on: tuple[str, ...] = ()
     """What every step of the plan rests on."""
     asker: Actor | None = None
@@ -132,6 +134,7 @@ def fits(*cases: Case) -> bool:
 def scene(*cases: Case) -> Scene:
     """Put cases together into one history."""
     history = given(_opened(cases), actor=PROGRAM).also(x.granted("base", scopes=("base",)))
+    history = history.among(*_above(cases))
     if any(case.steps or case.all_rest_on for case in cases):
         history = history.also(e.PlanCommitted(steps=_steps(cases)))
     for case in cases:
@@ -160,11 +163,29 @@ def scene(*cases: Case) -> Scene:
     return Scene(run, runtime, sources)
 
 
+TOP, ABOVE = "run-0", "run-0/part"
+"""A run of which another one is a part, of which the run that is asked about is one where a case says so."""
+
+
+def _above(cases: Iterable[Case]) -> Iterable[Run]:
+    said = {run: event for case in cases for run, event in case.above.items()}
+    if not said:
+        return
+    for run, opened in ((TOP, x.opened()), (ABOVE, x.opened(parent=_part_of(TOP)))):
+        one = given(opened, run=run, actor=PROGRAM).at(SAID).by(KIM)
+        yield one.also(said[run]) if run in said else one
+
+
+def _part_of(run: str) -> e.Parent:
+    return e.Parent(position=1, relation="child", root=TOP, run=run)
+
+
 def _opened(cases: Iterable[Case]) -> e.RunOpened:
     limits = next((case.limits for case in cases if case.limits is not None), None)
     runtime = Runtime(model="m-1", prompt="p-1") if any(case.runtime for case in cases) else None
     rests_on = tuple(ref for case in cases for ref in case.goal_rests_on)
-    return x.opened(limits=limits, rests_on=rests_on, runtime=runtime)
+    parent = _part_of(ABOVE) if any(case.above for case in cases) else None
+    return x.opened(limits=limits, parent=parent, rests_on=rests_on, runtime=runtime)
 
 
 def _steps(cases: Iterable[Case]) -> tuple[Step, ...]:

@@ -27,6 +27,7 @@ LEFT_OUT = {
     "at",
     "fork_of",
     "format",
+    "freed_from",
     "hash",
     "meanwhile",
     "messages",

@@ -217,15 +217,37 @@ def test_who_cancels_a_run_stops_its_parts_until_a_person_gives_one_a_successor(
         with pytest.raises(RunIsHeld, match="closed as cancelled"):
             pay(part, scene, order)
     assert scene.till.orders == []
-    scene.clock.tick(1)
+    kid.open_child("late", "Refund order 21")
+    with pytest.raises(RunIsHeld, match="close 'late', or have a person restart it"):
+        pay(scene.program().run("late"), scene, 21)
     desk.restart("refund-17/a2", KIDS[0])
     heir = scene.program().run("refund-17/a2")
     pay(heir, scene, 17)
     pay(deep, scene, 19)
     with pytest.raises(RunIsHeld):
         pay(sibling, scene, 18)
+    sibling.suspend(reason="night")
+    desk.is_held("restart", "ended_above", run=KIDS[1])
     sibling.close("cancelled")
     assert scene.till.orders == [17, 19]
+
+
+def test_the_gate_lets_no_part_go_on_of_what_is_suspended(begin: Begin) -> None:
+    desk = begin(DAY)
+    scene = desk.scene
+    _, kid, _ = family(scene)
+    kid.suspend(reason="night")
+    operator = scene.program(KIM)
+    operator.run(RUN).suspend(reason="somebody pays twice")
+    desk.is_held("reapprove", "suspended_above", run=KIDS[0])
+    assert "run.resumed" not in scene.names(KIDS[0])
+    dry = operator.resume(KIDS[0], dry_run=True)
+    assert [one.kind for one in dry.reasons] == ["suspended_above"]
+    assert operator.resume(RUN)
+    assert scene.names(KIDS[0]).count("run.resumed") == 0
+    desk.goes_on(KIDS[0])
+    pay(scene.program().run(KIDS[0]), scene, 17)
+    assert scene.till.orders == [17]
 
 
 def test_a_program_that_waits_for_its_parts_stops_none_of_them(begin: Begin) -> None:

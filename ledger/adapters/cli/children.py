@@ -68,15 +68,27 @@ def children_facts(children: Sequence[Child]) -> list[dict[str, Any]]:
     ]
 
 
-def show_children(screen: Screen, children: Sequence[Child], verb: str, where: Sequence[str]) -> None:
-    """Say which children go on, and how each is stopped with `verb`, too."""
+def show_children(
+    screen: Screen, children: Sequence[Child], verb: str, where: Sequence[str], *, go_on: bool = False
+) -> None:
+    """Say which children have not ended, and how each is ended or suspended with `verb`, too.
+
+    `go_on`: what was done to their parent does not keep them from acting.
+    """
     from ledger.adapters.cli.ways_out import stopping
     from ledger.adapters.cli.words import quoted, when
 
     if children:
-        screen.title("Child runs that are not ended or stopped by that")
+        screen.title("Child runs that go on" if go_on else _TITLES[verb])
     for child in children:
         alive = None if child.contract is None else child.contract.alive
         since = "" if alive is None else f", last sign of life {when(alive.at)} by {quoted(alive.by)}"
         screen.entry(f"{quoted(child.run)}: {child.status}{since}", indent=2, hang=2)
         screen.command(stopping(verb, child.run, where), indent=2)
+
+
+_TITLES = {
+    "cancel": "Child runs that have not ended: no act begins in them any more",
+    "suspend": "Child runs that are not suspended themselves: no act begins in them until it goes on",
+}
+"""What becomes of the children of a run that was ended or stopped, above their list."""

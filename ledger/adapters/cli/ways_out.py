@@ -271,6 +271,17 @@ def _take_over(stop: Stop) -> Iterator[Line]:
     yield Line("resume", (stop.run,), ("--take-over", "--actor", WHO))
 
 
+def _go_on_above(stop: Stop) -> Iterator[Line]:
+    """Let the run go on that is named first in the words: it is another one, at no place of this one."""
+    from ast import literal_eval
+
+    named = _LITERAL.match(stop.reason.what)
+    yield Line("resume", ("RUN" if named is None else literal_eval(named[0]),), ("--actor", WHO))
+
+
+_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'" + r'|"(?:[^"\\]|\\.)*"')
+
+
 def _read(stop: Stop) -> Iterator[Line]:
     """Publish what the source says, then say in the run that it was read; its program does both by itself."""
     source = stop.reason.what.partition(" was ")[0]
@@ -338,9 +349,11 @@ WAYS: dict[str, Callable[[Stop], Iterator[Line]]] = {
     "undecodable": _look,
     "chain_broken": _look,
     "closed": _closed,
+    "ended_above": _restart,
     "constraint_withdrawn": _restart,
     "goal_refuted": _restart,
     "plan_refuted": _restart,
+    "suspended_above": _go_on_above,
     "authority_expired": _renew,
     "authority_exhausted": _renew,
     "authority_of_another_session": _renew,

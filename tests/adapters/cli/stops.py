@@ -119,6 +119,20 @@ def approval_expired(run: Run, person: Run) -> None:
         run.perform("refund", {"order": 17}, killed, needs_approval=True, approval_seconds=1)
 
 
+# --- what stands above -------------------------------------------------------------------------------
+
+
+def part(ledger: Ledger, stop: Callable[[Run], object]) -> None:
+    """Make the run a part of a part of one that a person stops."""
+    ledger.open_run(TOP, "Refund all orders").open_child("some", "Refund some of them")
+    ledger.run("some").open_child("r", "Refund order 17")
+    ledger.run("r").suspend(reason="night")
+    stop(ledger.run(TOP, actor=KIM))
+
+
+TOP = 'th\'e "top"'
+
+
 # --- effects -----------------------------------------------------------------------------------------
 
 
@@ -159,6 +173,8 @@ def left_alone(ledger: Ledger) -> None:
 
 STOPS: dict[str, Stop] = {
     "constraint_withdrawn": Stop(withdrawn),
+    "ended_above": Stop(partial(part, stop=lambda top: top.close("cancelled", reason="paid by hand"))),
+    "suspended_above": Stop(partial(part, stop=lambda top: top.suspend(reason="looking into it"))),
     "goal_refuted": Stop(partial(stopped, said=refuted, rests_on=["assumption:a"])),
     "plan_refuted": Stop(partial(stopped, said=partial(refuted, steps=(RESTING,)))),
     "authority_expired": Stop(partial(stopped, said=partial(granted, expires_at=BEGIN + timedelta(hours=1)))),

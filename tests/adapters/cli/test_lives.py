@@ -114,7 +114,8 @@ GOES_ON = ["p/again-2", "p/goes-on", "p/goes-on/deep"]
 def test_who_cancels_a_run_is_told_which_children_have_not_ended(call: Call, family: Path) -> None:
     answer = call("cancel", "p", *WHY, *BY, "--ledger", family)
     assert answer.code == 0
-    told = answer.out.partition("\nChild runs that are not ended or stopped by that\n")[2].splitlines()
+    title = "\nChild runs that have not ended: no act begins in them any more\n"
+    told = answer.out.partition(title)[2].splitlines()
     assert [line.split(":")[0].strip() for line in told[::2]] == [*GOES_ON, "p/waits"]
     for line in told[1::2]:
         assert call(*filled(line.strip()), "--json").document["status"] == "closed"
@@ -129,7 +130,15 @@ def test_who_suspends_a_run_is_told_which_children_go_on(call: Call, family: Pat
     ]
     assert document["children"][0]["alive"]["by"] == "human:kim"
     told = call("suspend", "p", *WHY, "--ledger", family).out
+    assert "\nChild runs that are not suspended themselves: no act begins in them until it goes on\n" in told
     assert f"  intent-ledger suspend p/goes-on/deep --reason TEXT --by human:NAME --ledger {family}\n" in told
+
+
+def test_who_suspends_a_run_by_the_word_of_an_agent_is_told_that_its_children_go_on(
+    call: Call, family: Path
+) -> None:
+    told = call("suspend", "p", *WHY, "--actor", "agent:x", "--ledger", family).out
+    assert "\nChild runs that go on\n" in told
 
 
 def test_from_a_child_nobody_is_told_of_its_parent(call: Call, family: Path) -> None:

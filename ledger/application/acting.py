@@ -147,7 +147,7 @@ class Doing:
 
     def clean(self, text: str) -> str:
         """Replace the secrets in a text."""
-        return self.workshop.secrets.redact_text(str(without_values(text, self.resolved)))
+        return self.workshop.secrets.redact_words(str(without_values(text, self.resolved)))
 
     def _without_secrets(self, value: Any) -> Any:
         return self.workshop.secrets.redact(without_values(value, self.resolved))

@@ -179,7 +179,7 @@ class RunActs(RunSayings[R]):
         return super().summarise(self._without_secrets(content, "a summary"), through=through)
 
     def _without_secrets(self, content: Any, what: str) -> Any:
-        return without_secrets(self._workshop.secrets, content, what)
+        return without_secrets(self._workshop.secrets, content, f"{what} of {self.id!r}")
 
     def settle(
         self,

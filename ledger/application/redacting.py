@@ -18,6 +18,7 @@ from ledger.application.mending import MAX_TEXT_LENGTH
 from ledger.canonical import canonical_text, load_text
 from ledger.errors import InvalidInput
 from ledger.secrets import Secrets
+from ledger.secrets.policy import rules_between
 from ledger.values import CanonicalJson, ErrorSaid, Payload, Step, Text
 
 log = logging.getLogger("ledger")
@@ -44,10 +45,14 @@ _STEPS = tuple[Step, ...]
 
 
 def without_secrets(secrets: Secrets, content: Any, what: str) -> Any:
-    """Replace the secrets in a value, which the log `ledger` warns of; `what` says what it is."""
-    kept = secrets.redact(content)
+    """Replace the secrets in a value, which the log `ledger` warns of; `what` says what it is.
+
+    A text by itself is words, where a secret is known by the name in front of it, too.
+    """
+    kept = secrets.redact_words(content) if isinstance(content, str) else secrets.redact(content)
     if kept is not content:
-        log.warning("a secret in %s is kept as redacted", what)
+        rules = ", ".join(rules_between(content, kept))
+        log.warning("a secret (%s) in %s is kept as redacted", rules, what)
     return kept
 
 

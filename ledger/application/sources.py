@@ -103,7 +103,7 @@ class SourceSayings(ABC, Generic[R]):
             raise in_exact_words(found)
 
     def _without_secrets(self, content: Any, what: str) -> Any:
-        return without_secrets(self._secrets, content, what)
+        return without_secrets(self._secrets, content, f"{what} of {self.id!r}")
 
 
 class SourceHandle(SourceSayings[Stated]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +22,7 @@ from ledger.application.statements import Stated
 from ledger.errors import InvalidInput, LedgerError
 from ledger.secrets import Secrets
 from ledger.stores.memory import MemoryStore
-from ledger.values import Published, Recovery, Rule, Step
+from ledger.values import Payload, Published, Recovery, Rule, Step
 from tests.strategies import COMPLETE, command
 
 TOKEN = "ghp_" + "a8Bk39dkQpzLw82jdm4KsoW0qLx71bCdEf22"
@@ -138,7 +139,22 @@ def test_who_says_it_again_repeats_it_and_is_warned(run: Run, caplog: pytest.Log
     assert contract.goal.text == contract.obligations[0].text == KEPT
     assert contract.plan is not None
     assert contract.plan.steps[0].description == KEPT
-    assert "a secret in text of goal.revise is kept as redacted" in caplog.text
+    assert "a secret (github-token) in text of goal.revise of 'r' is kept as redacted" in caplog.text
+
+
+def test_words_are_kept_without_what_stands_behind_the_name_of_a_secret(ledger: Ledger, run: Run) -> None:
+    said, kept = "Log in with password=hunter2, please", "Log in with password=[redacted:name], please"
+    run.revise_goal(said, reason=said, by="human:kim")
+    run.commit_plan([Step(name="pay", description=said)], reason="token=${TOKEN}")
+    run.record_message("m", "user", said)
+    run.do(c.RecordMessage(id="n", role="user", content=Payload(json_text=json.dumps(said))))
+    assert run.contract.goal.text == kept
+    assert run.contract.plan is not None
+    assert (run.contract.plan.steps[0].description, run.contract.plan.reason) == (kept, "token=${TOKEN}")
+    run.accept("c", "Never say password=hunter2 again", asserted_by="human:kim")
+    assert run.contract.constraints[0].text == "Never say password=hunter2 again", "it counts by the letter"
+    assert kept.encode() in stored(ledger)
+    assert said.encode() not in stored(ledger)
 
 
 def test_a_question_and_its_answer_are_kept_without(ledger: Ledger, run: Run) -> None:

@@ -26,12 +26,12 @@ REDACTED: Schema = {
 """What is told of the secrets that were replaced; left out where there were none."""
 
 
-def hushed(command: C, secrets: Secrets) -> tuple[C, list[dict[str, Any]]]:
+def hushed(command: C, run: str, secrets: Secrets) -> tuple[C, list[dict[str, Any]]]:
     """Return a command as it is kept, and the fields that differ from what was said."""
     said = command.__dict__
 
     def redact(value: Any, what: str) -> Any:
-        return without_secrets(secrets, value, what)
+        return without_secrets(secrets, value, f"{what} of {run!r}")
 
     kept = dict(redacted(type(command), said, redact))
     if isinstance(command, RecordMessage | SummariseMessages) and command.content.json_text is not None:

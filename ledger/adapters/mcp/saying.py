@@ -99,7 +99,7 @@ async def say(desk: Desk, offer: Offer, given: Mapping[str, Any]) -> Answer:
     _for_agents(command)
     if isinstance(command, ResumeRun):
         return await _resume(desk, run, dry_run=dry_run)
-    command, told = hushed(command, desk.secrets)
+    command, told = hushed(command, run, desk.secrets)
     answer = await _say(desk, run, command, call_id)
     return (
         answer if not told else Answer({**answer.document, "redacted": told}, answer.words + in_words(told))

@@ -38,7 +38,8 @@ def in_exact_words(found: Found) -> InvalidInput:
     """Build what is raised for a secret in words of which none can be left out."""
     reason = (
         f"it holds a secret ({found.rule}), stands in records for ever, and counts by its exact "
-        "words, so that none can be left out: say it without"
+        "words, so that none can be left out: say it by a name, as of the variable or vault that has it"
+        + (", or give SecretRef('NAME') in its place" if found.path.startswith("args") else "")
     )
     return invalid(found.path, reason)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ledger.adapters.sources import Document, Proposal, Proposed
     from ledger.application.ledger import Ledger
     from ledger.application.statements import Stated
+    from ledger.errors import InvalidInput
     from ledger.run.rule_faults import Fault
     from ledger.run.sources import SourceState
     from ledger.values import Published
@@ -107,10 +108,12 @@ def publish(
         confirmed = _confirmed(proposal, state, withdraw or (), bring_back or (), everything=withdraw_omitted)
         came: Came = "dry_run" if not confirmed.missing else "unconfirmed"
         stated = None
+        if dry_run:
+            _look_for_secrets(proposal, state, file)
         if not dry_run and not confirmed.missing:
             assert opened is not None
             said = {"withdraw": confirmed.omitted, "by": by, "reason": reason}
-            stated = _publish(opened, source, proposal, said)
+            stated = _publish(opened, source, proposal, said, file)
             came = "repeat" if stated.repeated else "published"
     if call.as_json:
         screen.document(_facts(came, proposal, document, state, stated, confirmed))
@@ -179,7 +182,25 @@ def _confirmed(
     )
 
 
-def _publish(opened: Ledger, source: str, proposal: Proposal, said: dict[str, Any]) -> Stated:
+def _look_for_secrets(proposal: Proposal, state: SourceState, file: Path) -> None:
+    from ledger.application.exact_words import in_exact_words, new_secrets
+    from ledger.secrets import Secrets
+
+    for found in new_secrets(Secrets(), proposal.constraints, state).values():
+        raise _at_its_line(in_exact_words(found), proposal, file)
+
+
+def _at_its_line(error: InvalidInput, proposal: Proposal, file: Path) -> InvalidInput:
+    """Say of a rule that is refused in which line of the file it stands."""
+    from ledger.adapters.sources.entries import at_line
+
+    for rule in proposal.rules:
+        if rule.line is not None and error.path.startswith(f"constraints.{rule.id}."):
+            return at_line(str(file), rule.line, f"{rule.id}: {error.reason}")
+    return error
+
+
+def _publish(opened: Ledger, source: str, proposal: Proposal, said: dict[str, Any], file: Path) -> Stated:
     from ledger.adapters.cli.sources_view import refused
     from ledger.canonical import invalid
     from ledger.errors import IdInUse, InvalidInput, Refused
@@ -188,7 +209,7 @@ def _publish(opened: Ledger, source: str, proposal: Proposal, said: dict[str, An
         return opened.source(source).publish(proposal.revision, proposal.constraints, **said)
     except InvalidInput as error:
         if error.path != "data":
-            raise
+            raise _at_its_line(error, proposal, file) from None
         # One revision is one event.
         reason = "more changes at once than a record holds: publish it in parts, or keep several sources"
         raise invalid("FILE", reason) from None

@@ -15,6 +15,7 @@ from tests.adapters.cli.ledgers import RAISE_THE_LIMIT
 
 POLICY = "policy:refunds"
 FIRST = "# Limits\n\n- At most 100 EUR\n- Ask a person above 50 EUR\n\n# Tone\n\nBe polite.\n"
+TOKEN = "ghp_" + "a8Bk39dkQpzLw82jdm4KsoW0qLx71bCdEf22"
 LIMIT, ASK, POLITE = "limits-35de7b92", "limits-4b229ea8", "tone-b93b359e"
 
 
@@ -225,6 +226,19 @@ def test_more_than_one_record_holds_is_told_so(publish: Call, file: Path) -> Non
     answer = publish("--json")
     assert (answer.code, answer.error["data"]["path"]) == (64, "FILE")
     assert "publish it in parts" in answer.error["message"]
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_rule_that_holds_a_secret_is_told_with_its_line(
+    publish: Call, file: Path, more: tuple[str, ...]
+) -> None:
+    file.write_text(f"{FIRST}\n# Access\n\n- Call it with {TOKEN}\n")
+    answer = publish(*more)
+    assert answer.code == 64
+    assert "policy.md: line 12: access-" in answer.err
+    assert "it holds a secret (github-token)" in answer.err
+    assert "say it by a name" in " ".join(answer.err.split())
+    assert TOKEN not in answer.err
 
 
 def test_a_file_that_is_not_there_could_not_be_read(call: Call) -> None:

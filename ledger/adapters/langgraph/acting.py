@@ -8,18 +8,19 @@ from contextlib import (
     AbstractContextManager,
     asynccontextmanager,
     contextmanager,
+    suppress,
 )
 from functools import partial
 from typing import Any, Unpack
 
 from anyio import to_thread
 
-from ledger import AsyncRun, Run, Tool
+from ledger import AsyncLedger, AsyncRun, Run, Tool
 from ledger.adapters.langgraph.earlier import Earlier, Past
 from ledger.application.acting import Doing
 from ledger.application.acts import Options
 from ledger.application.performing import Block
-from ledger.errors import AlreadyDone
+from ledger.errors import AlreadyDone, InvalidInput
 from ledger.gateway.tools import Declared, Function
 from ledger.run.history import EffectHistory
 from ledger.run.permission import Permission
@@ -31,9 +32,9 @@ def acting_run(run: Run, earlier: Earlier | None) -> Run:
     return run if earlier is None else ThreadRun(run, earlier)
 
 
-def aacting_run(run: AsyncRun, earlier: Earlier | None) -> AsyncRun:
-    """Return a run as nodes act through it in an event loop."""
-    return run if earlier is None else AsyncThreadRun(run, earlier)
+def aacting_run(run: AsyncRun, earlier: Earlier | None, face: AsyncLedger) -> AsyncRun:
+    """Return a run as nodes act through it in an event loop, whose face of the ledger is given."""
+    return run if earlier is None else AsyncThreadRun(run, earlier, face)
 
 
 class ThreadRun(Run):
@@ -44,6 +45,15 @@ class ThreadRun(Run):
         self.__dict__.update(run.__dict__)
         self._earlier = earlier
 
+    def _settled(self, one: Doing, args: Mapping[str, Any] | None, options: Options) -> Past | None:
+        """Find what is known of an act, once the outside was asked about what nobody knows."""
+        past = _find(self._earlier, one, args, options)
+        if past is None or past.doubt is None or not _may_ask(one, self._weigh(one), past.doubt):
+            return past
+        with suppress(InvalidInput):  # its tool cannot be asked from here
+            past.run.ask(past.doubt)
+        return _find(self._earlier, one, args, options)
+
     def perform(
         self,
         tool: Tool | str | Function,
@@ -53,7 +63,7 @@ class ThreadRun(Run):
     ) -> Any:
         """Act on the outside once; as `Run.perform`. What an earlier run of the thread did is returned."""
         one = self._doing(tool, args, function, options, once=False)
-        past = _find(self._earlier, one, args, options)
+        past = self._settled(one, args, options)
         return self._perform(one) if past is None else _result(one, past.check())
 
     def may(
@@ -86,7 +96,7 @@ class ThreadRun(Run):
         options: Options,
         block: AbstractContextManager[Block],
     ) -> Iterator[Block]:
-        past = _find(self._earlier, one, args, options)
+        past = self._settled(one, args, options)
         if past is not None:
             raise _done_before(one, past.check())
         with block as entered:
@@ -96,10 +106,21 @@ class ThreadRun(Run):
 class AsyncThreadRun(AsyncRun):
     """A run as `ThreadRun`, for an event loop."""
 
-    def __init__(self, run: AsyncRun, earlier: Earlier) -> None:
+    def __init__(self, run: AsyncRun, earlier: Earlier, face: AsyncLedger) -> None:
         """Take the handle of a run: both are one writer, and share what they know of it."""
         self.__dict__.update(run.__dict__)
         self._earlier = earlier
+        self._face = face
+
+    async def _settled(self, one: Doing, args: Mapping[str, Any] | None, options: Options) -> Past | None:
+        """Find what is known of an act, once the outside was asked about what nobody knows."""
+        past = await _afind(self._earlier, one, args, options)
+        if past is None or past.doubt is None or not _may_ask(one, await self._weigh(one), past.doubt):
+            return past
+        before = await self._face.run(past.run.id, actor=past.run.actor)
+        with suppress(InvalidInput):  # its tool cannot be asked from here
+            await before.ask(past.doubt)
+        return await _afind(self._earlier, one, args, options)
 
     def perform(
         self,
@@ -112,7 +133,7 @@ class AsyncThreadRun(AsyncRun):
         one = self._doing(tool, args, function, options, once=False)
 
         async def performed() -> Any:
-            past = await _afind(self._earlier, one, args, options)
+            past = await self._settled(one, args, options)
             if past is not None:
                 return await to_thread.run_sync(_result, one, past.check())
             return await self._perform(one)
@@ -149,7 +170,7 @@ class AsyncThreadRun(AsyncRun):
         options: Options,
         block: AbstractAsyncContextManager[Block],
     ) -> AsyncIterator[Block]:
-        past = await _afind(self._earlier, one, args, options)
+        past = await self._settled(one, args, options)
         if past is not None:
             raise await to_thread.run_sync(_done_before, one, past.check())
         async with block as entered:
@@ -163,6 +184,15 @@ def _find(earlier: Earlier, one: Doing, args: Mapping[str, Any] | None, options:
         return None
     named: Any = {name: value for name, value in options.items() if name not in Declared.__annotations__}
     return earlier.find(lambda run: run.may(tool, args, **named))
+
+
+def _may_ask(one: Doing, found: Permission, doubt: EffectHistory) -> bool:
+    """Tell whether the outside may be asked about an act of an earlier run, whose tool is known here now.
+
+    To ask may be to send it again, under the key that it had there: then the present run has to allow the act.
+    """
+    sends = Recovery.IDEMPOTENT in (one.act.tool.recovery, doubt.recovery)
+    return found.allowed or not sends
 
 
 async def _afind(

@@ -7,6 +7,7 @@ was done.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -17,13 +18,16 @@ from ledger.application.refusals import refusal_error
 from ledger.application.saved_states import was_given_up
 from ledger.canonical import load_text
 from ledger.errors import EffectNotFound, HasExpired, NotFound, ResultNotKept
+from ledger.run.approvals import is_denied
 from ledger.run.decision import Refusal
 from ledger.run.history import EffectHistory
 from ledger.run.known import is_only_intended
 from ledger.run.permission import Objection, Permission
 from ledger.values import Payload
 
-STANDS = ("key_conflict", "outcome_unknown", "effect_in_flight", "possible_repeat")
+DOUBTS = ("outcome_unknown", "effect_in_flight")
+MAY_BE_ASKED = ("outcome_unknown", "possible_repeat")
+STANDS = ("approval_denied", "key_conflict", "outcome_unknown", "effect_in_flight", "possible_repeat")
 """What of an earlier run stands against an act, beside that it is closed."""
 
 
@@ -38,25 +42,35 @@ class Known(NamedTuple):
 class Past(NamedTuple):
     """What is known of an act in the runs before: it was done, or something stands against it."""
 
+    run: Run
+    """The run before."""
     permission: Permission
-    """As the run before has it."""
+    """As that run has it."""
     done: EffectHistory | None
     """It was done."""
     against: Objection | None
     """None: it was done."""
+    doubt: EffectHistory | None = None
+    """Of what nobody knows whether it happened: it, or the same act in another step."""
 
     def check(self) -> EffectHistory:
         """Return what was done.
 
         Raises:
             OutcomeUnknown, EffectInFlight: nobody knows yet.
+            ApprovalDenied: a person said no to it.
             PossibleRepeat: the same act was done there in another step.
             KeyConflict: the name of the act is another's there.
             ResultNotKept: it was done, and what it returned was no JSON.
         """
         if self.against is not None:
-            said = self.against
-            raise refusal_error(Refusal(said.rule, said.message, said.position, said.evidence))
+            said, message = self.against, self.against.message
+            if self.doubt is not None:
+                run = shlex.quote(self.run.id)
+                message += (
+                    f"; in {self.run.id!r}, of which the outside is asked by: intent-ledger reconcile {run}"
+                )
+            raise refusal_error(Refusal(said.rule, message, said.position, said.evidence))
         assert self.done is not None
         _check_kept(self.done)
         return self.done
@@ -77,21 +91,35 @@ class Earlier:
         Args:
             ask: what a run says about it.
         """
-        if self._runs is None:
-            self._runs = tuple(self._before())
-        for run in self._runs:
+        for run in self.runs():
             permission = ask(run)
             against = [one for one in permission.objections if one.rule in STANDS]
             conflict = next((one for one in against if one.rule == "key_conflict"), None)
             if conflict is not None:
-                return Past(permission, None, conflict)
+                return Past(run, permission, None, conflict)
             known = _known(self._ledger, permission.key)
             if known is not None and known.status == "succeeded":
-                return Past(permission, known, None)
+                return Past(run, permission, known, None)
+            doubt = None if known is None else _doubt(known)
+            if doubt is not None and not any(one.rule in DOUBTS for one in against):
+                against.insert(0, doubt)
             for one in against:
-                if not _only_waits(self._ledger, one.evidence.get("key")):
-                    return Past(permission, None, one)
+                key = one.evidence.get("key")
+                other = known if known is not None and key == known.key else _named(self._ledger, key)
+                if one.rule == "approval_denied" or other is None or not is_only_intended(other):
+                    is_open = one.rule in MAY_BE_ASKED and other is not None and not other.is_settled
+                    return Past(run, permission, None, one, other if is_open else None)
         return None
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return the runs before, the newest of each lineage."""
+        if self._runs is None:
+            self._runs = tuple(self._before())
+        return self._runs
+
+    def has_denials(self) -> bool:
+        """Tell whether a person said no to anything in them."""
+        return any(is_denied(one) for run in self.runs() for one in run.contract.approvals)
 
     def _before(self) -> Iterator[Run]:
         """Yield the newest run of each lineage: each looks through its own, and so does the present one.
@@ -128,10 +156,25 @@ def known_of(ledger: Ledger, key: str) -> Known:
         return Known(history, None)
 
 
-def _only_waits(ledger: Ledger, key: str | None) -> bool:
-    """Tell whether an act was not begun: it waited for a person, who is asked where it is to be done now."""
-    known = None if key is None else _known(ledger, key)
-    return known is not None and is_only_intended(known)
+def _doubt(known: EffectHistory) -> Objection | None:
+    """Say that an act was begun of which nobody knows; None: that is settled, or it was not begun.
+
+    Where the outside dedupes on its key, an earlier run would let it be sent again under that. Here it has
+    another key, by which the outside would do it twice.
+    """
+    if known.is_settled or is_only_intended(known):
+        return None
+    return Objection(
+        "outcome_unknown",
+        f"nobody knows whether attempt {known.attempt} at {known.tool!r} of {known.at.isoformat()} happened, "
+        "and here it would be sent under another key",
+        known.position,
+        {"key": known.key, "retry_after": None, "run": known.run, "position": known.position},
+    )
+
+
+def _named(ledger: Ledger, key: str | None) -> EffectHistory | None:
+    return None if key is None else _known(ledger, key)
 
 
 def _known(ledger: Ledger, key: str) -> EffectHistory | None:

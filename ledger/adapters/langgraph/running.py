@@ -140,12 +140,13 @@ async def aledger_run(config: RunnableConfig | None = None) -> AsyncRun:
     saver, entered = saver_of(config), entered_with(config)
     if entered is None:
         found = await anyio.to_thread.run_sync(partial(_looked_up, saver, config))
-        return aacting_run(await saver.faces.here().run(found.run.id, actor=found.run.actor), found.earlier)
+        face = saver.faces.here()
+        return aacting_run(await face.run(found.run.id, actor=found.run.actor), found.earlier, face)
     loop = asyncio.get_running_loop()
     known = entered.awaited.get(loop)
     if known is None:
-        run = entered.run
-        known = await saver.faces.here().run(run.id, actor=run.actor)
+        run, face = entered.run, saver.faces.here()
+        known = await face.run(run.id, actor=run.actor)
         if known.incarnation != run.incarnation:
             raise Superseded(
                 f"{run.id!r} goes on elsewhere, as incarnation {known.incarnation}; this graph entered "
@@ -154,7 +155,7 @@ async def aledger_run(config: RunnableConfig | None = None) -> AsyncRun:
                 position=None,
                 evidence={"run": run.id, "incarnation": known.incarnation},
             )
-        known = entered.awaited[loop] = aacting_run(known, entered.earlier)
+        known = entered.awaited[loop] = aacting_run(known, entered.earlier, face)
     return known
 
 

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import MessagesState
 
-from ledger import Run, open_ledger, tool
+from ledger import Rule, Run, Source, current_effect, open_ledger, tool
 from ledger.adapters.langgraph import LedgerSaver, aledger_run, ledger_run
 from ledger.errors import AlreadyDone, KeyConflict, OutcomeUnknown, PossibleRepeat
 from tests.adapters.langgraph.acting.agents import (
@@ -288,3 +288,109 @@ async def test_in_an_event_loop_a_nodes_act_is_found_too() -> None:
         assert saver.ledger.contract("t#2").tally.effects == 1
         saver.faces.close()
     assert bank.paid == [(17, "1")]
+
+
+# --- what nobody knows of a run before -----------------------------------------------------------------
+
+
+class Deduping(Bank):
+    """An outside that knows its keys: what comes again under one of them is done once."""
+
+    def pay(self, order: int, amount: str, currency: str = "EUR") -> dict[str, Any]:
+        """Pay an order."""
+        key = current_effect().key
+        if key not in self.keys:
+            return super().pay(order, amount, currency)
+        return {"id": f"ch_{self.keys.index(key) + 1}"}
+
+
+IDEMPOTENT: Any = {"recovery": "idempotent", "dedupes_for": 86_400}
+
+
+def test_what_a_call_sends_again_is_so_under_the_key_that_the_outside_knows() -> None:
+    bank = Deduping()
+    bank.failing = ConnectionResetError("gone")
+    lines = [[PAY], "done", [call("pay", "2", order=17, amount="10.00")], "done"]
+    with saving() as saver:
+        agent = agent_of(saver, lines, [bank.pay], {"pay": IDEMPOTENT})
+        with pytest.raises(OutcomeUnknown):
+            agent.invoke(ask(), on("t"))
+        close(saver, "abandoned")
+        (told,) = answers(agent.invoke(None, on("t")))
+        assert (told.content, told.status) == ('{"id": "ch_1"}', "success")
+        assert saver.ledger.effect(bank.keys[0]).status == "succeeded"
+        assert "effect.started" not in names(saver.ledger, "t#2")
+    assert bank.paid == [(17, "10.00")]
+
+
+@pytest.mark.anyio
+async def test_in_an_event_loop_it_is_sent_again_under_that_key_too() -> None:
+    bank = Deduping()
+    bank.failing = ConnectionResetError("gone")
+    with saving() as saver:
+        calls = [call("pay_later", order=17, amount="10.00")]
+        agent = agent_of(saver, [calls, "done"], [bank.pay_later], {"pay_later": IDEMPOTENT})
+        with pytest.raises(OutcomeUnknown):
+            await agent.ainvoke(ask(), on("t"))
+        close(saver, "abandoned")
+        (told,) = answers(await agent.ainvoke(None, on("t")))
+        assert (told.content, told.status) == ('{"id": "ch_1"}', "success")
+        saver.faces.close()
+    assert bank.paid == [(17, "10.00")]
+
+
+def test_what_a_call_of_a_node_made_is_sent_by_nobody_under_another_key() -> None:
+    bank = Deduping()
+    bank.failing = ConnectionResetError("gone")
+    with saving() as saver:
+        order = {"order": 1, "amount": "1"}
+        go = acting(saver, lambda run: run.perform("pay", order, bank.pay, step="pay", **IDEMPOTENT))
+        with pytest.raises(OutcomeUnknown):
+            go()
+        close(saver, "abandoned")
+        for _ in range(2):
+            with pytest.raises(OutcomeUnknown, match="intent-ledger reconcile 't#1'"):
+                go()
+        saver.ledger.settle(bank.keys[0], happened=True, evidence="seen", by=KIM, result="paid")
+        assert go() == "paid"
+    assert bank.paid == [(1, "1")]
+
+
+def test_nothing_is_sent_again_for_an_earlier_run_that_the_present_one_may_not_do() -> None:
+    bank = Deduping()
+    bank.failing = ConnectionResetError("gone")
+    with saving() as saver:
+        agent = agent_of(saver, [[PAY], "done"], [bank.pay], {"pay": IDEMPOTENT})
+        with pytest.raises(OutcomeUnknown):
+            agent.invoke(ask(), on("t"))
+        close(saver, "abandoned")
+        rule, source = Rule(deny=("pay",)), Source("human", "kim")
+        kim = saver.ledger.open_run("t#2", goal="Pay nobody", thread="t", actor=HUMAN)
+        kim.accept("none", "Pay nothing", source=source, asserted_by=KIM, rule=rule)
+        with pytest.raises(OutcomeUnknown):
+            agent.invoke(None, on("t"))
+        assert not saver.ledger.effect(bank.keys[0]).findings
+    assert bank.paid == [(17, "10.00")]
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_the_outside_is_asked_about_an_act_of_an_earlier_run(happened: bool) -> None:
+    bank = Bank()
+    setattr(bank, "failing" if happened else "refusing", ConnectionResetError("gone"))
+    down = [True]
+
+    def find(key: str, args: dict[str, Any]) -> Any:
+        return None if down[0] else bank.find(key, args)
+
+    queryable: Any = {"recovery": "queryable", "probe": find, "settle_seconds": 0}
+    with saving() as saver:
+        order = {"order": 1, "amount": "1"}
+        go = acting(saver, lambda run: run.perform("pay", order, bank.pay, step="pay", **queryable))
+        with pytest.raises(OutcomeUnknown):
+            go()
+        close(saver, "abandoned")
+        with pytest.raises(OutcomeUnknown, match="intent-ledger reconcile 't#1'"):
+            go()
+        down[0] = False
+        assert go() == ({"content": "found 1"} if happened else {"id": "ch_1"})
+    assert bank.paid == [(1, "1")]

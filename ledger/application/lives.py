@@ -80,7 +80,7 @@ class Lives(ABC):
         assert isinstance(command, c.ResumeRun)
         try:
             return self._asked(run, writer, command, patience, dry_run, allowed_by)
-        except UNREADABLE as error:  # the run, or a source of its constraints
+        except UNREADABLE as error:  # the run, a source of its constraints, or what it is a part of
             if not dry_run:
                 note(self._shared.edge, writer, refused_for(run, error)[0])
             return unreadable(run, error)

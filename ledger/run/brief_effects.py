@@ -29,7 +29,7 @@ HOW: dict[Way, str] = {
 
 
 def unsettled(item: OpenEffect, how: str | None = None) -> str:
-    """Write an act of which nobody knows whether it happened; `how` one finds out, if otherwise than it says."""
+    """Write an act of which nobody knows whether it happened; `how` one finds out, if otherwise."""
     told = f"since {moment(item.since)}, attempt {item.attempt}, recovery {item.recovery}, key {item.key}"
     if item.inherited_from is not None:
         told += f", inherited from {name(item.inherited_from)}"

@@ -21,6 +21,7 @@ from ledger.run.decision import (
     Decision,
     Given,
     Refusal,
+    acting,
     admitted,
     is_agent,
     said_by,
@@ -73,7 +74,7 @@ def suspended(contract: Contract, event: RunSuspended, record: Record) -> Change
     """The run waits, with the cause and the reason, until it is resumed."""
     suspension = Suspension(
         at=record.at,
-        by=event.by,
+        by=event.by or _asker(event.cause, record.actor),
         cause=event.cause,
         position=record.position,
         reaches_children=_reaches_children(contract, event.cause, event.by, record.actor),
@@ -81,6 +82,11 @@ def suspended(contract: Contract, event: RunSuspended, record: Record) -> Change
         said_by=said_by(record.actor, event.by),
     )
     return {"stopped": _stopped(contract, record), "suspended": suspension}
+
+
+def _asker(cause: str, actor: Actor) -> str | None:
+    """Name who suspended a run where nobody is named: who wrote it. What a limit stops nobody asked for."""
+    return None if cause in CAUSES else acting(actor)
 
 
 def _reaches_children(contract: Contract, cause: str, by: str | None, actor: Actor) -> bool:
@@ -227,7 +233,8 @@ def suspend(contract: Contract, command: SuspendRun, given: Given) -> Decision:
         old is not None
         and not counts_more
         and old.reaches_children == _reaches_children(contract, "asked", command.by, given.actor)
-        and (old.cause, old.by, old.reason) == ("asked", command.by, command.reason)
+        and (old.cause, old.reason) == ("asked", command.reason)
+        and old.by == (command.by or _asker("asked", given.actor))
     ):
         return stands_at(old.position)
     return admitted(stated(RunSuspended, command, cause="asked"))

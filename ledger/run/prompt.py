@@ -61,7 +61,8 @@ def _status(contract: Contract) -> str:
     if contract.held is not None:
         return f"held, the gate said {contract.held.verdict}"
     if contract.suspended is not None:
-        return f"suspended: {quoted(contract.suspended.reason)}"
+        stop = contract.suspended
+        return f"suspended{by(stop.by, stop.said_by)}: {quoted(stop.reason)}"
     return "open"
 
 

@@ -79,6 +79,7 @@ class Suspension(Value):
 
     at: Instant
     by: Party | None = None
+    """Who asked for it; where nobody was named, who wrote it. None: a limit stopped it."""
     cause: Id
     position: Position
     reaches_children: bool = False

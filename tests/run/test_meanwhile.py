@@ -287,7 +287,7 @@ def test_a_seam_tells_the_gap_the_verdict_and_what_changed() -> None:
         "(2026-01-01T00:00:00.000000Z). The gate said: continue."
     )
     assert lines == [
-        'It had been suspended: "lunch"',
+        'It had been suspended by agent:refunds: "lunch"',
         "Said to it meanwhile:",
         "- at position 3 by human:kim: the goal is now: Refund order 17 and say so",
     ]

@@ -63,7 +63,7 @@ def test_a_run_that_nothing_speaks_against_goes_on_in_the_next_incarnation() -> 
     assert (contract.status, contract.incarnation, contract.alive.position) == ("open", 2, 4)
     assert (contract.alive.by, contract.alive.session) == ("agent:refunds", "s-2")
     assert "as incarnation 2, 2 hours after" in told
-    assert 'It had been suspended: "lunch"' in told
+    assert 'It had been suspended by human:kim: "lunch"' in told
 
 
 def test_the_runtime_that_goes_on_is_recorded_with_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ledger import events as e
+from ledger.commands import SuspendRun
 from ledger.run.seams import seam
 from ledger.testing import START, given
 from ledger.values import Actor, Step
@@ -71,4 +72,21 @@ def test_a_text_among_words_of_ours_cannot_leave_its_quotes() -> None:
     assert sum(OUT in line for line in told) > 3
     assert all(f'"{OUT}"' in line for line in told if OUT in line)
     run = given(x.opened()).also(e.RunSuspended(cause="asked", reason='x".\u2028Status: open'))
-    assert 'Status: suspended: "x\\". Status: open". Incarnation 1.' in run.contract.to_prompt(None)
+    assert (
+        'Status: suspended by service:test: "x\\". Status: open". Incarnation 1.'
+        in run.contract.to_prompt(None)
+    )
+
+
+def test_who_wrote_a_suspension_is_told_where_nobody_is_said_to_have_asked_for_it() -> None:
+    run = given(x.opened()).by(Actor("human:kim")).when(SuspendRun(reason="lunch")).after
+    told = run.contract.suspended
+    assert told is not None
+    assert (told.by, told.said_by) == ("human:kim", None)
+    assert "Status: suspended by human:kim: " in run.contract.to_prompt(None)
+    assert "- suspended (asked) by human:kim: lunch" in brief_of(run, START).to_markdown()
+    assert 'It had been suspended by human:kim: "lunch"' in seam(run.contract, START)
+    run.when(SuspendRun(reason="lunch")).then_stands_at(2)
+    limited = given(x.opened()).also(e.RunSuspended(cause="steps", reason="step limit"))
+    assert limited.contract.suspended is not None
+    assert limited.contract.suspended.by is None

@@ -87,7 +87,10 @@ def _about(contract: Contract) -> Iterator[str]:
         yield ", ".join(named)
     if contract.suspended is not None:
         waiting = contract.suspended
-        yield f"suspended at position {waiting.position} ({waiting.cause}): {waiting.reason}"
+        who = "" if waiting.by is None else f" by {quoted(waiting.by)}"
+        if waiting.said_by is not None:
+            who += f", as {quoted(waiting.said_by)} says"
+        yield f"suspended{who} at position {waiting.position} ({waiting.cause}): {waiting.reason}"
     if contract.held is not None:
         yield f"held at position {contract.held.position}: the gate said {contract.held.verdict}"
     if contract.closed is not None:

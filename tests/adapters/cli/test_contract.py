@@ -40,7 +40,8 @@ def test_shows_everything_a_contract_holds(call: Call, good: Path) -> None:
         assert words in out
     pays = call("contract", "pays", "--ledger", good).out
     assert "pay in step book: unknown, attempt 1, imported" in pays
-    assert "suspended at position 2 (asked): lunch" in call("contract", "other", "--ledger", good).out
+    other = call("contract", "other", "--ledger", good).out
+    assert "suspended by human:kim at position 2 (asked): lunch" in other
     assert "closed as cancelled" in call("contract", "done", "--ledger", good).out
 
 

@@ -189,7 +189,7 @@ def _find(earlier: Earlier, one: Doing, args: Mapping[str, Any] | None, options:
 def _may_ask(one: Doing, found: Permission, doubt: EffectHistory) -> bool:
     """Tell whether the outside may be asked about an act of an earlier run, whose tool is known here now.
 
-    To ask may be to send it again, under the key that it had there: then the present run has to allow the act.
+    To ask may be to send it again, under the key that it had there: then the present run has to allow it.
     """
     sends = Recovery.IDEMPOTENT in (one.act.tool.recovery, doubt.recovery)
     return found.allowed or not sends

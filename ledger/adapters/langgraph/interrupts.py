@@ -23,7 +23,7 @@ from langgraph.types import Interrupt
 
 from ledger.adapters.langgraph.running import Entered, configurable, entered_with
 from ledger.canonical import invalid
-from ledger.errors import ApprovalRequired, InvalidInput
+from ledger.errors import ApprovalRequired
 from ledger.run.approvals import asked_about, key_of
 from ledger.run.contract import Approval, Contract, by_id
 from ledger.values import write_time
@@ -168,7 +168,7 @@ def take(config: RunnableConfig, kept: CheckpointTuple | None) -> None:
     if asked is None or entered is None:
         return
     said[SCRATCHPAD].get_null_resume(True)
-    if told is not entered.stale:
+    if told is not entered.stale or told is entered.resumed:
         entered.told[asked.id] = told
 
 
@@ -194,30 +194,51 @@ def heard(config: RunnableConfig, kept: CheckpointTuple | None) -> Answer | None
     return answer_to(asked, plain[asked.id]) if asked.id in plain else None
 
 
+def is_awaited(contract: Contract, config: RunnableConfig, kept: CheckpointTuple | None) -> bool:
+    """Tell whether what the task asked last waits for an answer, that it was asked about anew included."""
+    asked = _asked_last(configurable(config), kept)
+    if asked is None:
+        return False
+    if asked.value.get("run") != contract.run:
+        return True
+    waits = by_id(contract.approvals, asked.value["approval"])
+    key = key_of(asked.value["approval"])
+    if waits is None and key is not None:
+        waits = asked_about(contract, key)
+    return waits is not None and waits.answered is None
+
+
 def denied(config: RunnableConfig, kept: CheckpointTuple | None) -> Answer | None:
     """Return the no that this invocation answers to what the task asked last; None: it says none.
 
     Args:
         config: of the task.
         kept: the checkpoint that it works on, with what was written beside it.
+
+    Raises:
+        InvalidInput: it is no answer to what was asked. Whether or not one is needed by now: it may be meant
+            for a no.
     """
-    try:
-        answer = heard(config, kept)
-    except InvalidInput:  # which is told where an answer is needed
-        return None
+    answer = heard(config, kept)
     return None if answer is None or answer.approved else answer
 
 
-def left(entered: Entered, kept: CheckpointTuple) -> CheckpointTuple:
+def left(entered: Entered, kept: CheckpointTuple, loop: Any) -> CheckpointTuple:
     """Return a checkpoint that a graph goes on from, without a plain answer to what was asked before.
 
     LangGraph leaves such an answer beside the checkpoint, and would take it for that to the next question.
+
+    Args:
+        entered: what the loop entered with.
+        kept: the checkpoint.
+        loop: whose input may be another answer, and be like the one before; None: it is not known.
     """
     writes = kept.pending_writes or []
     stale = [one for one in writes if one[0] == NOBODY and one[1] == RESUME]
     if not stale:
         return kept
     entered.stale = stale[0][2]
+    entered.resumed = getattr(getattr(loop, "input", None), "resume", None)
     if not (isinstance(entered.stale, Mapping) and {"approve", "by"} <= entered.stale.keys()):
         return kept  # it may have been lost on its way to the program's own question
     return kept._replace(pending_writes=[one for one in writes if one not in stale])

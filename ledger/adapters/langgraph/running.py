@@ -45,6 +45,8 @@ class Entered:
     """What graphs entered that its nodes call on other threads, with a config of their own."""
     stale: Any = None
     """The plain answer that stood beside its checkpoint when it entered: an earlier question was meant."""
+    resumed: Any = None
+    """What this invocation was resumed with, where a plain answer stood there; None: nothing."""
     stopped: dict[Any, Exception] = field(default_factory=dict)
     """What stopped this invocation, by the act that it is about: what stands around a call may keep it."""
     told: dict[str, Any] = field(default_factory=dict)

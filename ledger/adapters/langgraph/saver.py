@@ -255,7 +255,7 @@ class LedgerSaver(Bound, TypedSaver):
             latest = self._checkpoints.load(found, latest=True)
             if entering:
                 self._resting.loaded(place.thread, latest.checkpoint, latest.pending_writes or ())
-            return latest if entered is None else left(entered, latest)
+            return latest if entered is None else left(entered, latest, loop)
         found = self._checkpoints.find(place)
         if found is None:
             return None
@@ -266,7 +266,7 @@ class LedgerSaver(Bound, TypedSaver):
         if entering:  # its tasks run again, whatever they wrote
             self._resting.loaded(place.thread, addressed.checkpoint, ())
         addressed = addressed._replace(config={**config, "configurable": given})
-        return addressed if entered is None else left(entered, addressed)
+        return addressed if entered is None else left(entered, addressed, loop)
 
     def list(
         self,

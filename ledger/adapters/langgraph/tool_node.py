@@ -55,7 +55,14 @@ from ledger.adapters.langgraph.running import (
 from ledger.adapters.langgraph.steps import requested
 from ledger.application.refusals import refusal_error
 from ledger.canonical import invalid
-from ledger.errors import ApprovalNotFound, ApprovalRequired, EffectError, LedgerError, PossibleRepeat
+from ledger.errors import (
+    ApprovalNotFound,
+    ApprovalRequired,
+    EffectError,
+    InvalidInput,
+    LedgerError,
+    PossibleRepeat,
+)
 from ledger.run.contract import Contract
 from ledger.run.decision import Refusal
 from ledger.run.known import is_only_intended
@@ -327,9 +334,15 @@ class LedgerToolCalls:
         if place is None:
             return options
         kept: CheckpointTuple | None = yield Load(place)
-        with interrupts.turn(call.config):
-            interrupts.take(call.config, kept)
-            answer = interrupts.denied(call.config, kept)
+        try:
+            with interrupts.turn(call.config):
+                interrupts.take(call.config, kept)
+                answer = interrupts.denied(call.config, kept)
+        except InvalidInput:
+            # It may be meant for a no, whether or not the act needs a person by now. Answered is answered.
+            if interrupts.is_awaited((yield See()), call.config, kept):
+                raise
+            return options
         key = None if answer is None else (yield from self._record(answer))
         if key is None or call.looks:
             return options

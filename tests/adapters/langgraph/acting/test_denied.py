@@ -10,6 +10,7 @@ from langgraph.types import Command
 
 from ledger import Actor, Rule, Source, open_ledger
 from ledger.adapters.langgraph import LedgerSaver, ThreadIsHeld
+from ledger.errors import InvalidInput
 from tests.adapters.langgraph.acting.agents import (
     AGENT,
     ASKS,
@@ -195,6 +196,37 @@ def test_a_no_is_heard_although_the_rule_that_asked_is_withdrawn_by_now() -> Non
         saver.ledger.run("t#1", actor=Actor(KIM)).withdraw("ask-kim", reason="no need to", by=KIM)
         (told,) = answers(agent.invoke(Command(resume={asked.id: NO}), on("t")))
         assert (told.status, "approval_denied" in told.text) == ("error", True)
+    assert not bank.paid
+
+
+@pytest.mark.parametrize(
+    ("told", "path"),
+    [
+        (False, "resume"),
+        ({"approve": False}, "resume.by"),
+        ({"approve": False, "by": "kim"}, "resume.by"),
+        (NO | {"note": "too much"}, "resume.note"),
+        (NO | {"reason": 5}, "resume.reason"),
+    ],
+)
+@pytest.mark.parametrize("by_id", [False, True])
+def test_what_is_no_answer_is_told_although_nobody_need_be_asked_by_now(
+    told: Any, path: str, by_id: bool
+) -> None:
+    bank = Bank()
+    with saving() as saver:
+        run = saver.threads.open("t").run
+        rule, source = Rule(tools=("pay",), needs_approval=True), Source("human", "kim")
+        run.accept("ask-kim", "Ask before you pay", source=source, asserted_by=KIM, rule=rule)
+        agent = agent_of(saver, [LINES[0], "done"], [bank.pay], ONCE)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        saver.ledger.run("t#1", actor=Actor(KIM)).withdraw("ask-kim", reason="no need to", by=KIM)
+        for _ in range(2):
+            with pytest.raises(InvalidInput) as error:
+                agent.invoke(Command(resume={asked.id: told} if by_id else told), on("t"))
+            assert error.value.path == path
+        (answer,) = answers(agent.invoke(Command(resume={asked.id: NO} if by_id else NO), on("t")))
+        assert "approval_denied" in answer.text
     assert not bank.paid
 
 

@@ -24,6 +24,8 @@ from ledger.values import MAX_ID_LENGTH
 
 TOOL = "model"
 """The name under which models are observed."""
+MOST = 10**15
+"""Tokens from here on are no count of one call."""
 PREFIX = b"intent-ledger.model-call.v1\n"
 
 
@@ -35,6 +37,8 @@ def observed(
     codec: Codec,
 ) -> dict[str, Any]:
     """Return what `Run.observe` is given of a call of a model.
+
+    The answer was paid for: what a model reports of itself and cannot be so is left out.
 
     Args:
         request: as the model got it, with the contract.
@@ -50,8 +54,8 @@ def observed(
         "key": as_id(f"{TOOL}/{step}"),
         "value": {
             "answer": _digest(response.result, codec),
-            "messages": [one.id for one in said],
-            "tools": [call["name"] for one in said for call in one.tool_calls],
+            "messages": [None if one.id is None else as_id(str(one.id)) for one in said],
+            "tools": [as_id(str(call["name"])) for one in said for call in one.tool_calls],
         },
         "tool": TOOL,
         "observed_at": at,
@@ -63,14 +67,14 @@ def observed(
 
 
 def _cost(said: list[AIMessage]) -> dict[str, str] | None:
-    """Add up the tokens that were counted; None: nobody counted."""
-    counted = [one.usage_metadata for one in said if one.usage_metadata is not None]
-    if not counted:
-        return None
-    return {
-        "input_tokens": str(sum(one["input_tokens"] for one in counted)),
-        "output_tokens": str(sum(one["output_tokens"] for one in counted)),
-    }
+    """Add up the tokens that were counted; None: nobody counted, or what was said is no count."""
+    counted = [one.usage_metadata for one in said if isinstance(one.usage_metadata, dict)]
+    cost: dict[str, str] = {}
+    for name in ("input_tokens", "output_tokens"):
+        counts: list[Any] = [one.get(name) for one in counted]
+        if counts and all(type(one) is int and 0 <= one < MOST for one in counts):
+            cost[name] = str(sum(counts))
+    return cost or None
 
 
 def _model(request: ModelRequest[Any], said: list[AIMessage]) -> str:
@@ -78,8 +82,8 @@ def _model(request: ModelRequest[Any], said: list[AIMessage]) -> str:
     names: list[Any] = [one.response_metadata.get("model_name") for one in said]
     names += [getattr(request.model, name, None) for name in ("model_name", "model")]
     names.append(getattr(request.model, "_llm_type", None))
-    found = next((one for one in names if isinstance(one, str) and one.strip()), "unnamed")
-    return "".join(one for one in found.strip() if one.isprintable())[:MAX_ID_LENGTH]
+    shown = ("".join(filter(str.isprintable, one)).strip() for one in names if isinstance(one, str))
+    return next(filter(None, shown), "unnamed")[:MAX_ID_LENGTH].strip()
 
 
 def _tools(request: ModelRequest[Any]) -> Iterator[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatResult
+from langchain_core.outputs import ChatGeneration, ChatResult
 
 from ledger.adapters.langgraph import LedgerSaver
 from tests.adapters.langgraph.acting.agents import ONCE, PAY, Bank, Script, agent_of, ask, names, on, saving
@@ -104,3 +105,48 @@ def test_a_request_that_is_no_data_is_recorded_by_its_words() -> None:
             agent.invoke(ask(), on("t"))
         first, second = seen(saver)
         assert first.args_digest != second.args_digest
+
+
+class Reporting(Script):
+    """Answers with a message of its own."""
+
+    reply: Any
+
+    def _generate(self, *given: Any, **options: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.reply)])
+
+
+def usage(given: Any, said: Any) -> Any:
+    return AIMessage("done").model_copy(
+        update={"usage_metadata": {"input_tokens": given, "output_tokens": said, "total_tokens": 1}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "cost"),
+    [
+        (usage(-1, 2), {"output_tokens": 2}),
+        (usage(1, None), {"input_tokens": 1}),
+        (usage(1.5, 10**400), None),
+        (AIMessage("done", response_metadata={"model_name": "\u200b"}), None),
+        (AIMessage("done", response_metadata={"model_name": 7}), None),
+    ],
+)
+def test_an_answer_is_kept_whatever_its_model_reports_of_itself(reply: Any, cost: Any) -> None:
+    with saving() as saver:
+        model = Reporting(lines=[], reply=reply)
+        told = agent_of(saver, [], [], model=model, record_model_calls=True).invoke(ask(), on("t"))
+        assert told["messages"][-1].text == "done"
+        (made,) = seen(saver)
+        assert made.cost == cost
+        assert made.runtime.model == "script"
+
+
+def test_ids_of_messages_are_recorded_bounded() -> None:
+    with saving() as saver:
+        model = Reporting(lines=[], reply=AIMessage("done", id="a\x00\ud800" * 900))
+        agent_of(saver, [], [], model=model, record_model_calls=True).invoke(ask(), on("t"))
+        (made,) = seen(saver)
+        (id,) = json.loads(made.value.json_text)["messages"]
+        assert id.startswith("aaa")
+        assert len(id) < 300

@@ -172,7 +172,7 @@ class Refreshing:
 
     def _question(self, contract: Contract) -> Question:
         now = self._shared.edge.now()
-        return Question(self._context.actor, now, check_every_of(self._shared, contract))
+        return Question(self._context.actor, now, check_every=check_every_of(self._shared, contract))
 
 
 def _check(contract: Contract, incarnation: int | None) -> None:

@@ -18,7 +18,7 @@ from ledger.application.refusals import refusal_error
 from ledger.application.saved_states import was_given_up
 from ledger.canonical import load_text
 from ledger.errors import EffectNotFound, HasExpired, NotFound, ResultNotKept
-from ledger.run.approvals import is_denied
+from ledger.run.approvals import asked_about, denied, is_denied
 from ledger.run.decision import Refusal
 from ledger.run.history import EffectHistory
 from ledger.run.known import is_only_intended
@@ -27,7 +27,7 @@ from ledger.values import Payload
 
 DOUBTS = ("outcome_unknown", "effect_in_flight")
 MAY_BE_ASKED = ("outcome_unknown", "possible_repeat")
-STANDS = ("approval_denied", "key_conflict", "outcome_unknown", "effect_in_flight", "possible_repeat")
+STANDS = ("key_conflict", "outcome_unknown", "effect_in_flight", "possible_repeat")
 """What of an earlier run stands against an act, beside that it is closed."""
 
 
@@ -68,7 +68,7 @@ class Past(NamedTuple):
             if self.doubt is not None:
                 run = shlex.quote(self.run.id)
                 message += (
-                    f"; in {self.run.id!r}, of which the outside is asked by: intent-ledger reconcile {run}"
+                    f"; in {self.run.id!r}, of which the outside is asked by: intent-ledger reconcile --run {run} --tools MODULE"
                 )
             raise refusal_error(Refusal(said.rule, message, said.position, said.evidence))
         assert self.done is not None
@@ -100,13 +100,16 @@ class Earlier:
             known = _known(self._ledger, permission.key)
             if known is not None and known.status == "succeeded":
                 return Past(run, permission, known, None)
+            said_no = _no(run, permission.key)
+            if said_no is not None:
+                return Past(run, permission, None, said_no)
             doubt = None if known is None else _doubt(known)
             if doubt is not None and not any(one.rule in DOUBTS for one in against):
                 against.insert(0, doubt)
             for one in against:
                 key = one.evidence.get("key")
                 other = known if known is not None and key == known.key else _named(self._ledger, key)
-                if one.rule == "approval_denied" or other is None or not is_only_intended(other):
+                if other is None or not is_only_intended(other):
                     is_open = one.rule in MAY_BE_ASKED and other is not None and not other.is_settled
                     return Past(run, permission, None, one, other if is_open else None)
         return None
@@ -116,10 +119,6 @@ class Earlier:
         if self._runs is None:
             self._runs = tuple(self._before())
         return self._runs
-
-    def has_denials(self) -> bool:
-        """Tell whether a person said no to anything in them."""
-        return any(is_denied(one) for run in self.runs() for one in run.contract.approvals)
 
     def _before(self) -> Iterator[Run]:
         """Yield the newest run of each lineage: each looks through its own, and so does the present one.
@@ -154,6 +153,17 @@ def known_of(ledger: Ledger, key: str) -> Known:
         return Known(history, _read(ledger, history) if history.status == "succeeded" else None)
     except (HasExpired, NotFound, ResultNotKept):
         return Known(history, None)
+
+
+def _no(run: Run, key: str) -> Objection | None:
+    """Say that a person denied an act in a run, whatever has changed since; None: nobody did."""
+    contract = run.contract
+    approval = asked_about(contract, key)
+    if approval is None or not is_denied(approval):
+        return None
+    said = denied(contract, approval)
+    anew = f"{said.message[:900]}, in {run.id!r}: another step, or an occurrence of its own, is asked about"
+    return Objection(said.rule, anew, None, {**said.evidence, "run": run.id})
 
 
 def _doubt(known: EffectHistory) -> Objection | None:

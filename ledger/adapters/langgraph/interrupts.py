@@ -47,6 +47,8 @@ class Answer(NamedTuple):
     approved: bool
     by: str
     reason: str | None
+    run: str
+    """Which asked."""
 
 
 @dataclass(slots=True)
@@ -297,7 +299,7 @@ def answer_to(asked: Interrupt, told: Any) -> Answer:
         raise invalid("resume.by", f'name the person who decided, as "human:kim", not {by!r:.80}')
     if reason is not None and not isinstance(reason, str):
         raise invalid("resume.reason", f"give a text, not {reason!r:.80}")
-    return Answer(wanted, told["approve"], by, reason)
+    return Answer(wanted, told["approve"], by, reason, asked.value["run"])
 
 
 def interrupt_id(approval: str) -> str:

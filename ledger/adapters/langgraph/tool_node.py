@@ -10,22 +10,18 @@ that it was done.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Literal
 
 from anyio import to_thread
 from langchain_core.messages import ToolMessage
-from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.prebuilt.tool_node import ToolCallRequest, ToolNode
 
 from ledger import Actor, AsyncRun, Ledger, Run
-from ledger.adapters.langgraph import interrupts
+from ledger.adapters.langgraph import answering, interrupts
 from ledger.adapters.langgraph.calls import (
-    Answered,
     Call,
     Find,
     Load,
@@ -53,20 +49,15 @@ from ledger.adapters.langgraph.running import (
     ledger_run,
 )
 from ledger.adapters.langgraph.steps import requested
-from ledger.application.refusals import refusal_error
 from ledger.canonical import invalid
 from ledger.errors import (
-    ApprovalNotFound,
     ApprovalRequired,
     EffectError,
-    InvalidInput,
     LedgerError,
     PossibleRepeat,
 )
 from ledger.run.contract import Contract
-from ledger.run.decision import Refusal
 from ledger.run.known import is_only_intended
-from ledger.run.permission import Permission
 
 ANSWERS = Actor("service:langgraph")
 """Who writes what people answer through a graph, which is none of those who ask."""
@@ -272,11 +263,11 @@ class LedgerToolCalls:
         options, listened, waiting = call.options(), False, False
         check_goes_on(call.config, call.act)
         if interrupts.is_told(call.config):
-            options = yield from self._taken(call, options)
+            options = yield from answering.taken(call, options)
         while True:
             try:
                 if not call.looks and call.asked.earlier:
-                    yield from self._denied(call, options)
+                    yield from answering.check_denied(call, options)
                 kept = yield Perform(options)
                 self._note(call, None)
                 return returned(kept, call.request.tool_call, call.codec)
@@ -285,7 +276,7 @@ class LedgerToolCalls:
                     raise call.beside.unsaid() from waits
                 if not listened:
                     listened = True
-                    if (yield from self._heard(call.config)):
+                    if (yield from answering.heard(call.config)):
                         continue
                 contract: Contract = yield See()
                 interrupts.ask(interrupts.question(contract, waits, call.tool.name, call.args))
@@ -308,73 +299,6 @@ class LedgerToolCalls:
                 ):
                     raise call.bubbled from error
                 return self._refused(call, error)
-
-    def _denied(self, call: Call, options: dict[str, Any]) -> Generator[Step, Any, None]:
-        """Refuse what a person denied for another message, where nobody has spoken to the model since.
-
-        Raises:
-            ApprovalDenied: as said.
-        """
-        contract: Contract = yield See()
-        if not any(one.answered is not None for one in contract.approvals):
-            return
-        for step in call.asked.earlier:
-            permission: Permission = yield May({**options, "occurrence": None, "step": step})
-            for one in permission.objections:
-                if one.rule == "approval_denied":
-                    raise refusal_error(Refusal(one.rule, one.message, one.position, one.evidence))
-
-    def _taken(self, call: Call, options: dict[str, Any]) -> Generator[Step, Any, dict[str, Any]]:
-        """Take an answer to an approval away before any code of the task may take it for its own.
-
-        A no is recorded at once: whatever has changed since it was asked, the act is not done. Returned is
-        how the act is named: where the no is to what another message asked for, as it was named there.
-        """
-        place = interrupts.place(call.config)
-        if place is None:
-            return options
-        kept: CheckpointTuple | None = yield Load(place)
-        try:
-            with interrupts.turn(call.config):
-                interrupts.take(call.config, kept)
-                answer = interrupts.denied(call.config, kept)
-        except InvalidInput:
-            # It may be meant for a no, whether or not the act needs a person by now. Answered is answered.
-            if interrupts.is_awaited((yield See()), call.config, kept):
-                raise
-            return options
-        key = None if answer is None else (yield from self._record(answer))
-        if key is None or call.looks:
-            return options
-        known: Known = yield Find(key)
-        first = {"step": known.history.step, "occurrence": known.history.occurrence}
-        if first["step"] == call.asked.step:
-            return options
-        permission: Permission = yield May(first)
-        return first if permission.key == key else options
-
-    def _heard(self, config: RunnableConfig) -> Generator[Step, Any, bool]:
-        """Record what a person answered through the graph; tell whether there was anything."""
-        place = interrupts.place(config)
-        if place is None:
-            return False
-        kept: CheckpointTuple | None = yield Load(place)
-        with interrupts.turn(config):
-            answer = interrupts.heard(config, kept)
-        if answer is None:
-            return False
-        yield from self._record(answer)
-        return True
-
-    def _record(self, answer: interrupts.Answer) -> Generator[Step, Any, str | None]:
-        """Record an answer, and return the key of the act that it is about; None: nothing waits for it."""
-        contract: Contract = yield See()
-        approval = interrupts.waiting_for(contract, answer)
-        if approval is None:
-            return None
-        with suppress(ApprovalNotFound):  # another call of the task has heard it too, and was done since
-            yield Answered(answer._replace(approval=approval.id))
-        return approval.key
 
     def _refused(self, call: Call, error: LedgerError, first: Known | None = None) -> ToolMessage:
         said = told(error, first, call.codec) if self._tells and isinstance(error, TOLD) else None

@@ -84,6 +84,11 @@ class SQLiteStore(SQLiteContents):
         self._start()
         forks.watch(self)
 
+    @property
+    def path(self) -> Path:
+        """The file, absolute."""
+        return self._file.path
+
     def append(self, append: Append) -> Appended:
         return self.admit(append).submit(append)
 

@@ -67,9 +67,8 @@ class Past(NamedTuple):
             said, message = self.against, self.against.message
             if self.doubt is not None:
                 run = shlex.quote(self.run.id)
-                message += (
-                    f"; in {self.run.id!r}, of which the outside is asked by: intent-ledger reconcile --run {run} --tools MODULE"
-                )
+                asks = f"intent-ledger reconcile --run {run} --tools MODULE"
+                message += f"; in {self.run.id!r}, of which the outside is asked by: {asks}"
             raise refusal_error(Refusal(said.rule, message, said.position, said.evidence))
         assert self.done is not None
         _check_kept(self.done)

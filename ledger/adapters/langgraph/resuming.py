@@ -5,7 +5,6 @@ Why so: docs/decisions/0069-the-gate-is-asked-where-a-thread-is-entered.md
 
 from __future__ import annotations
 
-import shlex
 import threading
 import time
 from collections import OrderedDict
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 from ledger import Actor, Ledger, Resumption, Run, Runtime
 from ledger.adapters.langgraph.asking_anew import ask_anew, asks_anew
+from ledger.adapters.langgraph.command_lines import command_line
 from ledger.adapters.langgraph.configs import configurable, is_loop, is_root_loop
 from ledger.adapters.langgraph.earlier import earlier_of
 from ledger.adapters.langgraph.resting import saves_at_exit
@@ -126,9 +126,13 @@ class Gatekeeper:
     @staticmethod
     def is_entering(config: Any) -> bool:
         """Tell whether a graph that begins to run reads where its thread stands; it enters it once."""
-        said = configurable(config)
-        within = isinstance(said.get(ENTERED), Entered)  # a node that calls a graph, with its own config
-        return entered_with(config) is None and (is_loop(config) if within else is_root_loop(config))
+        said, known = configurable(config), entered_with(config)
+        around = said.get(ENTERED)
+        if known is None:  # a node that calls a graph with its own config is within another
+            return is_loop(config) if isinstance(around, Entered) else is_root_loop(config)
+        # What a node called on another thread has ended, and is called once more.
+        line = str(said.get("checkpoint_ns") or "")
+        return known.ended and known is not around and not around.ended and known.line == line
 
     def enter(self, config: Any) -> Entered:
         """Enter a thread for the loop whose config this is, and leave there what it goes on with.
@@ -140,9 +144,10 @@ class Gatekeeper:
         said = config["configurable"]
         thread = str(said["thread_id"])
         entered = self._enter(thread, saves_at_exit(config))
+        entered.line = str(said.get("checkpoint_ns") or "")
         around = said.get(ENTERED)
         if isinstance(around, Entered):
-            around.others[thread] = entered
+            around.others[thread, entered.line] = entered
         else:
             said[ENTERED], said[STRICT] = entered, True
         return entered
@@ -205,7 +210,7 @@ class Gatekeeper:
             return self._begun(self._threads.open(thread))
         contract = entry.run.contract
         if contract.closed is not None:
-            _check_successor(entry, contract)
+            _check_successor(self._ledger, entry, contract)
             return self._begun(self._threads.open(thread))
         if self._gate == "off" or _is_untouched(contract):
             return self._begun(self._present(entry, contract))
@@ -229,7 +234,7 @@ class Gatekeeper:
         assert isinstance(gate, Gate)
         at_work = self._at_work(entry, gate.wait_seconds)
         if at_work is not None:
-            raise held(entry, at_work)
+            raise held(self._ledger, entry, at_work)
         if gate.asks_outside and entry.run.contract.effects:
             for _ in self._ledger.reconcile(entry.run.id, actor=self._threads.actor):
                 pass  # each answer is recorded as it comes
@@ -240,7 +245,7 @@ class Gatekeeper:
                 ask_anew(self._present(entry, contract).run, asked, edge_of(self._ledger).now())
         decision = self._ask(entry)
         if decision.run is None:
-            raise held(entry, decision)
+            raise held(self._ledger, entry, decision)
         return self._begun(self._threads.resumed(entry, decision.run), decision.message)
 
     def _at_work(self, entry: Entry, seconds: float) -> Resumption[Run] | None:
@@ -292,15 +297,16 @@ class Gatekeeper:
         return Entered(entry, earlier_of(self._ledger, self._threads, entry), message)
 
 
-def held(entry: Entry, decision: Resumption[Run]) -> ThreadIsHeld:
+def held(ledger: Ledger, entry: Entry, decision: Resumption[Run]) -> ThreadIsHeld:
     """Build the error that tells why a thread does not go on, and what clears each reason."""
     verdict = decision.verdict.value
     reasons = [one.model_dump(mode="json", exclude_none=True) for one in decision.reasons]
     told = "; ".join(f"{one.kind}: {one.what} (cleared by {one.cleared_by})" for one in decision.reasons)
     way = ": it begins anew with saver.restart(thread_id, reason=…, by=…)" if verdict == "restart" else ""
+    ask = command_line(ledger, "resume", entry.run.id, "--dry-run")
     return ThreadIsHeld(
         f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}. For the commands that "
-        f"clear each: intent-ledger resume {shlex.quote(entry.run.id)}",
+        f"clear each: {ask}",
         rule="run_is_held",
         position=decision.position,
         evidence={"reasons": reasons, "run": entry.run.id, "thread": entry.thread, "verdict": verdict},
@@ -321,16 +327,17 @@ def _is_untouched(contract: Contract) -> bool:
     )
 
 
-def _check_successor(entry: Entry, contract: Contract) -> None:
+def _check_successor(ledger: Ledger, entry: Entry, contract: Contract) -> None:
     closed = contract.closed
     assert closed is not None
     successor, following = closed.successor, run_name(entry.thread, entry.generation + 1)
     if successor is not None and successor != following:
+        who = ("--reason", "TEXT", "--by", "human:NAME")
+        restart = command_line(ledger, "restart", successor, "--as", following, *who)
         raise RunIsClosed(
             f"{entry.run.id!r} is succeeded by {successor!r}, which is no run of thread {entry.thread!r}. To "
             "begin the thread anew with what that run may still do and owes: saver.restart(thread_id, "
-            f"reason=…, by=…), or intent-ledger restart {shlex.quote(successor)} --as "
-            f"{shlex.quote(following)} --reason TEXT --by human:NAME",
+            f"reason=…, by=…), or {restart}",
             rule="run_is_closed",
             position=closed.position,
             evidence={"run": entry.run.id, "successor": successor},

@@ -349,7 +349,7 @@ def test_what_a_call_of_a_node_made_is_sent_by_nobody_under_another_key() -> Non
             go()
         close(saver, "abandoned")
         for _ in range(2):
-            with pytest.raises(OutcomeUnknown, match="intent-ledger reconcile 't#1'"):
+            with pytest.raises(OutcomeUnknown, match="intent-ledger reconcile --run 't#1' --tools MODULE"):
                 go()
         saver.ledger.settle(bank.keys[0], happened=True, evidence="seen", by=KIM, result="paid")
         assert go() == "paid"
@@ -389,7 +389,7 @@ def test_the_outside_is_asked_about_an_act_of_an_earlier_run(happened: bool) -> 
         with pytest.raises(OutcomeUnknown):
             go()
         close(saver, "abandoned")
-        with pytest.raises(OutcomeUnknown, match="intent-ledger reconcile 't#1'"):
+        with pytest.raises(OutcomeUnknown, match="intent-ledger reconcile --run 't#1' --tools MODULE"):
             go()
         down[0] = False
         assert go() == ({"content": "found 1"} if happened else {"id": "ch_1"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -312,6 +313,20 @@ def test_a_thread_that_lay_still_needs_somebody_to_say_that_its_goal_holds(
         clock[0] += timedelta(days=3)
         with pytest.raises(ThreadIsHeld, match=f"idle.*intent-ledger resume '{thread}#1'"):
             agent.invoke(ask(), on(thread))
+
+
+def test_the_command_that_clears_a_thread_is_taken_as_it_is_printed(tmp_path: Path) -> None:
+    clock = [datetime(2026, 1, 30, tzinfo=UTC)]
+    path = tmp_path / "of kim.db"
+    with open_ledger(path, tenant="shop", clock=lambda: clock[0]) as ledger:
+        agent = agent_of(LedgerSaver(ledger, actor=AGENT, gate=Gate(idle_seconds=86_400)), DONE, [])
+        agent.invoke(ask(), on("t"))
+        clock[0] += timedelta(days=3)
+        with pytest.raises(ThreadIsHeld) as held:
+            agent.invoke(ask(), on("t"))
+    _, _, line = str(held.value).partition("For the commands that clear each: ")
+    assert line == f"intent-ledger resume 't#1' --dry-run --ledger '{path}' --tenant shop"
+
 
 
 @pytest.mark.parametrize("again", [False, True])

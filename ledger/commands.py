@@ -492,7 +492,7 @@ class RequestApproval(Command):
     key: Sha256
     """Of the act."""
     question: Text | None = None
-    """None: as it was asked before."""
+    """None: as it was asked before or, where that binds no more, made anew of the rules that hold now."""
 
 
 class AnswerApproval(Command):

@@ -356,8 +356,9 @@ class RunSayings(StateSayings[R]):
     def deny(self, id: str, *, by: str, reason: str | None = None) -> R:
         """Report that a person denied an act that waits; as `approve`.
 
-        A denial is never too late while nobody has approved; a yes that is not used yet is taken back by
-        `request_approval`, said by a person, or by revoking the grant that the act draws on. Denying what is
+        A denial is never too late while nobody has approved, and it is one of the act: also where that was
+        asked about anew since. A yes that is not used yet is taken back by `request_approval`, said by a
+        person, or by revoking the grant that the act draws on. Denying what is
         void clears that reason at the gate, and the next call of the act asks a person anew.
         """
         return self._say(c.AnswerApproval, id=id, answer="denied", by=by, reason=reason)
@@ -373,7 +374,8 @@ class RunSayings(StateSayings[R]):
 
         Args:
             key: of the act.
-            question: what a person is asked; None: what was asked before. Not for agents.
+            question: what a person is asked; None: what was asked before or, where that binds no more, why
+                a person is asked now. Not for agents.
             expires_at: until when the answer may be given and used; None: without end.
 
         Raises:

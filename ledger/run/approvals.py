@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
-from ledger.commands import AnswerApproval, RequestApproval
+from ledger.commands import AnswerApproval
 from ledger.events import ApprovalAnswered, ApprovalRequested
 from ledger.record import Record
 from ledger.run.amounts import take_amounts
@@ -29,7 +29,6 @@ from ledger.run.decision import (
     acting,
     admitted,
     is_agent,
-    not_open,
     run_is_closed,
     stands_at,
     stated,
@@ -222,47 +221,6 @@ def key_of(approval: str) -> str | None:
 # --- deciding --------------------------------------------------------------------------------------
 
 
-def request(contract: Contract, command: RequestApproval, given: Given) -> Decision:
-    """Ask anew under what holds now. While an earlier request binds, the same question again is a repeat.
-
-    What a person denied only a person asks anew about. An agent asks in the words in which it was asked
-    before: they say to a person why they are asked, and are not for it to choose.
-    """
-    known = None if given.looked is None else given.looked.effect
-    old = asked_about(contract, command.key)
-    held = next((one for one in contract.effects if one.key == command.key), None)
-    if contract.fork_of is not None:
-        reason = f"{contract.run!r} is a fork of {contract.fork_of!r}: it performs nothing, so it asks nobody"
-        return Refusal("effects_disabled", reason)
-    if known is None or known.status == "succeeded" or (old is None and held is None):
-        return not_open("effect", command.key)
-    now = max(given.now, contract.at)
-    if old is not None and is_denied(old) and is_agent(given.actor):
-        return denied(contract, old)
-    before = None if old is None else old.question
-    question = command.question or before
-    if question != before and is_agent(given.actor):
-        return _worded_by_an_agent(command, acting(given.actor))
-    stands = old is not None and old.answered is None and why_void(contract, old, now) is None
-    if old is not None and stands and (old.question, old.expires_at) == (question, command.expires_at):
-        return stands_at(old.position)
-    runtime = contract.runtime
-    event = ApprovalRequested(
-        expires_at=command.expires_at,
-        id=approval_id(contract.run, command.key, contract.position + 1),
-        key=command.key,
-        question=question,
-        runtime_digest=None if runtime is None else runtime_digest(runtime),
-        tool_schema=known.tool_schema,
-    )
-    return admitted(event)
-
-
-def _worded_by_an_agent(command: RequestApproval, who: Party) -> Refusal:
-    reason = f"{who} may not word what a person is asked: leave out the question, and it is asked as before"
-    return Refusal("not_for_agents", reason, evidence={"command": command.name, "actor": who})
-
-
 def answer(contract: Contract, command: AnswerApproval, given: Given) -> Decision:
     """Record the answer, whatever it is to; word for word the answer that counts, it is a repeat.
 
@@ -272,12 +230,26 @@ def answer(contract: Contract, command: AnswerApproval, given: Given) -> Decisio
     if given.authenticated_answers and not _is_authenticated(command, given.actor):
         reason = f"{given.actor.id} is not authenticated as {command.by}, and nobody else is heard here"
         return Refusal("not_authenticated", reason, None, {"by": command.by, "id": command.id})
-    event = stated(ApprovalAnswered, command)
     old = by_id(contract.approvals, command.id)
+    if old is None and command.answer == "denied":
+        # A no is to the act, also where that was asked about anew since; a yes is to what was asked.
+        old = _asked_anew(contract, command)
+        command = command if old is None else command.with_fields({"id": old.id})
+    event = stated(ApprovalAnswered, command)
     first = None if old is None else old.answered
     if first is not None and _words(first) == _words(event):
         return stands_at(first.position)
     return admitted(event)
+
+
+def _asked_anew(contract: Contract, command: AnswerApproval) -> Approval | None:
+    """Return the request about the act of an earlier one, where a no to that is one to it."""
+    key = key_of(command.id)
+    now = None if key is None else asked_about(contract, key)
+    if key is None or now is None or not (now.answered is None or is_denied(now)):
+        return None
+    places = range(now.position - 1, 0, -1)
+    return now if any(approval_id(contract.run, key, at) == command.id for at in places) else None
 
 
 def _is_authenticated(command: AnswerApproval, actor: Actor) -> bool:

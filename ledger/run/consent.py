@@ -23,7 +23,8 @@ from ledger.run.decision import Refusal
 from ledger.run.effects import find
 from ledger.run.keys import runtime_digest
 from ledger.run.known import after, is_only_intended
-from ledger.run.permits import asking_for_approval, demanding_approval, latest
+from ledger.run.permits import args_of, asking_for_approval, demanding_approval, latest
+from ledger.run.questions import asked_before, made
 
 
 class Waiting(NamedTuple):
@@ -61,7 +62,7 @@ def consent_to(asked: Asked) -> str | Waiting | Refusal | None:
         _unbound(asked, approval) or why_void(contract, approval, latest(asked)) or _overdue(asked, approval)
     )
     if void is not None:
-        return _to_ask(asked, demanding, f"It was asked before, and is asked anew: {void}. ")
+        return _to_ask(asked, demanding, asked_before(void))
     if approval.answered is not None:
         return approval.id
     why = f"{command.tool!r} waits for a person since position {approval.position}"
@@ -102,7 +103,7 @@ def _to_ask(asked: Asked, demanding: tuple[Constraint, ...], before: str = "") -
     intends = not _is_begun(asked)
     runtime, seconds = contract.runtime, command.approval_seconds
     id = approval_id(contract.run, key, contract.position + 1 + intends)
-    question = _question(command.tool, demanding, before)
+    question = made(command.tool, demanding, before)
     request = ApprovalRequested(
         expires_at=None if seconds is None else after(latest(asked), seconds),
         id=id,
@@ -119,14 +120,6 @@ def _to_ask(asked: Asked, demanding: tuple[Constraint, ...], before: str = "") -
         )
         events = (waiting, request)
     return Waiting(events, intends, _required(question, key, command, demanding))
-
-
-def _question(tool: str, demanding: tuple[Constraint, ...], before: str) -> str:
-    """Say to a person why they are asked; `before` is what became of an earlier request."""
-    if not demanding:
-        return f"{before}{tool} is only done once a person has approved it"
-    said = "; ".join(f"{one.text} (constraint {one.id}, asserted by {one.asserted_by})" for one in demanding)
-    return f"{before}May {tool} be done? {said}"[:4000]
 
 
 def _required(
@@ -156,7 +149,7 @@ def told(contract: Contract, command: ClaimEffect, records: Sequence[Record]) ->
     for record in records:
         event = record.event
         if isinstance(event, ApprovalRequested):
-            demanding = demanding_approval(contract, command, record.at)
+            demanding = demanding_approval(contract, command.tool, args_of(command), record.at)
             why = event.question or "it was asked for"
             return _required(why, event.key, command, demanding, event.id, record.position)
     return None

@@ -14,6 +14,7 @@ from ledger import events as e
 from ledger.record import Record
 from ledger.run import (
     approvals,
+    asking_anew,
     assumptions,
     authority,
     children,
@@ -130,7 +131,7 @@ RULES: dict[type[c.Command], Ruling] = {
     c.RecordObservation: Ruling(observations.record, (e.ObservationInvalidated, e.ObservationRecorded)),
     c.InvalidateObservation: Ruling(observations.invalidate, (e.ObservationInvalidated,), ("not_open",)),
     c.RequestApproval: Ruling(
-        approvals.request,
+        asking_anew.request,
         (e.ApprovalRequested,),
         ("effects_disabled", "not_open", "approval_denied", "not_for_agents"),
     ),

@@ -13,6 +13,7 @@ from ledger.run.constraints import fallen_at_source
 from ledger.run.contract import Constraint, Contract, Grant
 from ledger.run.decision import Refusal
 from ledger.run.effects import find
+from ledger.run.known import EffectHistory
 from ledger.run.rules import Breach, asks_approval, breaches, names_tool
 from ledger.values import Recovery, Rule
 
@@ -159,21 +160,24 @@ def _violated(asked: Asked, found: tuple[Violation, ...]) -> Refusal:
 
 def full_args(asked: Asked) -> str:
     """Return the arguments that rules are held against: those that the tool declares by default, too."""
-    return _full_args(asked.command)
+    return args_of(asked.command)
 
 
-def _full_args(command: ClaimEffect) -> str:
-    return command.args if command.args_in_full is None else command.args_in_full
+def args_of(act: ClaimEffect | EffectHistory) -> str:
+    """Return the arguments of an act in full, as canonical JSON."""
+    return act.args if act.args_in_full is None else act.args_in_full
 
 
 def asking_for_approval(asked: Asked) -> tuple[Constraint, ...]:
     """List the constraints in force by whose rules a person must approve an act."""
-    return demanding_approval(asked.contract, asked.command, latest(asked))
+    return demanding_approval(asked.contract, asked.command.tool, full_args(asked), latest(asked))
 
 
-def demanding_approval(contract: Contract, command: ClaimEffect, now: datetime) -> tuple[Constraint, ...]:
-    """List the constraints in force at a time by whose rules a person must approve an act."""
-    tool, args = command.tool, _full_args(command)
+def demanding_approval(contract: Contract, tool: str, args: str, now: datetime) -> tuple[Constraint, ...]:
+    """List the constraints in force at a time by whose rules a person must approve an act.
+
+    `args` are canonical JSON, in full.
+    """
     return tuple(one for one, rule in _with_rules(contract, now) if asks_approval(rule, tool, args))
 
 

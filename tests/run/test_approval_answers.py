@@ -100,12 +100,34 @@ def test_an_answer_to_what_nobody_asked_is_recorded_and_changes_nothing() -> Non
         assert after.contract.approvals == WAITING.contract.approvals
 
 
-def test_an_answer_to_a_request_that_was_asked_anew_does_not_answer_the_new_one() -> None:
+def test_a_yes_to_a_request_that_was_asked_anew_does_not_answer_the_new_one() -> None:
+    after, rule = heard(asked(WAITING.also(OTHER_GOAL)), saying("approved"))
+    assert rule == "approval_not_found"
+    assert approval(after).answered is None
+
+
+def test_a_no_to_a_request_that_was_asked_anew_is_a_no_to_the_act() -> None:
     again = asked(WAITING.also(OTHER_GOAL))
-    for said in ("approved", "denied"):
-        after, rule = heard(again, saying(said))
-        assert rule == "approval_not_found"
-        assert approval(after).answered is None
+    after, rule = heard(again, saying("denied"))
+    assert rule is None
+    assert approval(after).id == approval(again).id
+    (said,) = [one for one in (approval(after).answered,) if one is not None]
+    assert (said.answer, said.by, said.id) == ("denied", KIM, approval(again).id)
+    after.by(KIM).when(saying("denied")).then_stands_at(said.position)
+    assert rule_of(after.by(AGENT).when(claim()).decision) == "approval_denied"
+
+
+def test_a_no_to_no_request_of_the_act_is_none_to_it() -> None:
+    again = asked(WAITING.also(OTHER_GOAL))
+    after, rule = heard(again, saying("denied", id=f"{KEY}-00000000"))
+    assert (rule, approval(after).answered) == ("approval_not_found", None)
+
+
+def test_a_no_to_an_earlier_request_takes_no_yes_back() -> None:
+    again = approved(asked(WAITING.also(OTHER_GOAL)))
+    after, rule = heard(again, saying("denied", LEE))
+    assert rule == "approval_not_found"
+    assert approval(after) == approval(again)
 
 
 def test_an_answer_after_the_act_was_done_is_recorded_and_changes_nothing() -> None:
@@ -345,9 +367,37 @@ def test_another_question_or_time_is_another_request() -> None:
 def test_asking_anew_is_the_way_out_of_what_lapsed_or_changed() -> None:
     for run in (SOON.later(days=1), WAITING.also(OTHER_GOAL), approved(WAITING).also(OTHER_GOAL)):
         after = anew(run, by=LEE)
-        assert approval(after).question == approval(run).question
+        asked_before, question = approval(run).question, approval(after).question
+        assert asked_before is not None
+        assert question is not None
+        assert question.startswith("It was asked before, and is asked anew: ")
+        assert question.endswith(asked_before)
         assert rule_of(after.when(claim()).decision) == "approval_required"
         begins(approved(after))
+
+
+OTHER_RULE = x.accepted("ask-first", rule=ASK, text="Two people look first", change="reworded")
+
+
+@pytest.mark.parametrize("by", [AGENT, LEE])
+def test_what_is_asked_anew_says_what_holds_then(by: str) -> None:
+    (first,) = WAITING.contract.approvals
+    for _ in range(2):
+        run = WAITING.also(OTHER_RULE)
+        question = approval(anew(run, by=by)).question or ""
+        assert "Two people look first (constraint ask-first" in question
+        assert x.LIMIT not in question
+        assert x.LIMIT in (first.question or "")
+
+
+def test_words_of_a_persons_own_stay_and_are_told_what_holds_by_now() -> None:
+    run = anew(WAITING, by=LEE, question="Is order 17 right?")
+    for at in range(2):
+        run = anew(run.also(OTHER_RULE if at == 0 else OTHER_GOAL), by=AGENT)
+        words, _, note = (approval(run).question or "").partition("\n")
+        assert words == "Is order 17 right?"
+        assert note.startswith("As it is now: Two people look first (constraint ask-first")
+        assert "\n" not in note
 
 
 @pytest.mark.parametrize("stop", [x.SUSPENDED, x.HELD], ids=["suspended", "held"])

@@ -5,10 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime
 
-from ledger import Resumption, Run
+from ledger import Actor, Ledger, Resumption, Run
 from ledger.errors import ApprovalDenied, NotOpen, Superseded
 from ledger.run.contract import Approval
+from ledger.run.decision import is_agent
 
+CODE = Actor("service:langgraph")
+"""This code: by whose decision it is not asked whether a goal holds that nobody gave, and who asks anew."""
 VOID = "approval_void"
 ASKED = "approval.requested"
 
@@ -20,14 +23,19 @@ def asks_anew(decision: Resumption[Run]) -> bool:
     )
 
 
-def ask_anew(run: Run, decision: Resumption[Run], now: datetime) -> None:
+def ask_anew(ledger: Ledger, run: Run, decision: Resumption[Run], now: datetime) -> None:
     """Ask anew, under what holds now, about the acts whose approvals are void.
 
+    Where the graph is run by somebody who is no agent, this code asks: a person who asked could not answer.
+
     Args:
+        ledger: that keeps the run.
         run: in its present incarnation.
         decision: what the gate said of it.
         now: from when on the time counts in which an answer is good, where there is one.
     """
+    if not is_agent(run.actor):
+        run = ledger.run(run.id, actor=CODE)
     void = {one.position for one in decision.reasons if one.kind == VOID}
     for approval in run.contract.approvals:
         if approval.position in void:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ledger import Actor, Ledger, Resumption, Run, Runtime
-from ledger.adapters.langgraph.asking_anew import ask_anew, asks_anew
+from ledger.adapters.langgraph.asking_anew import CODE, ask_anew, asks_anew
 from ledger.adapters.langgraph.command_lines import command_line
 from ledger.adapters.langgraph.configs import configurable, is_loop, is_root_loop
 from ledger.adapters.langgraph.earlier import earlier_of
@@ -33,8 +33,6 @@ KEPT = 1024
 """Threads of which it is known that this saver works on them."""
 STRICT = "__pregel_strict_resume"
 """Makes LangGraph refuse answers to interrupts that nobody waits for; else it passes over them."""
-CODE = Actor("service:langgraph")
-"""By whose decision it is not asked whether a goal holds that nobody gave: this code's."""
 PAUSE = 0.2
 """Seconds between two looks at a lease."""
 UNFINISHED = frozenset(("__interrupt__", "__error__"))
@@ -242,7 +240,8 @@ class Gatekeeper:
         if contract.approvals:
             asked = self._ask(entry, dry_run=True)
             if asks_anew(asked):
-                ask_anew(self._present(entry, contract).run, asked, edge_of(self._ledger).now())
+                run, now = self._present(entry, contract).run, edge_of(self._ledger).now()
+                ask_anew(self._ledger, run, asked, now)
         decision = self._ask(entry)
         if decision.run is None:
             raise held(self._ledger, entry, decision)

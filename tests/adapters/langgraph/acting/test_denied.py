@@ -107,6 +107,23 @@ def test_a_no_to_what_is_void_is_heard_where_it_is_said(elsewhere: bool, by_id: 
     assert not bank.paid
 
 
+@pytest.mark.parametrize("answer", [NO, YES])
+def test_who_runs_the_graph_that_asks_anew_may_answer_it(answer: dict[str, Any]) -> None:
+    with paying([LINES[0], "done"], ASKS) as (saver, bank, agent):
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        revise(saver)
+        console = agent_of(beside(saver, actor=Actor(KIM)), [LINES[0], "done"], [bank.pay], ASKS)
+        told = console.invoke(Command(resume={asked.id: answer}), on("t"))
+        (approval,) = saver.ledger.contract("t#1").approvals
+        assert (approval.requested_by, approval.requesters) == ("service:langgraph", ())
+        if answer is YES:
+            (again,) = told["__interrupt__"]
+            told = console.invoke(Command(resume={again.id: YES}), on("t"))
+        (said,) = answers(told)
+        assert said.status == ("success" if answer is YES else "error")
+    assert bank.paid == ([(17, "1")] if answer is YES else [])
+
+
 @pytest.mark.anyio
 async def test_a_no_to_what_is_void_is_heard_in_an_event_loop_too() -> None:
     with paying([LINES[0], "done"], ASKS) as (saver, bank, agent):

@@ -27,8 +27,8 @@ HELP_APPROVE = """Say that a person approves an act that waits.
 Whoever performs it then calls again, in whatever process: nothing runs here. The answer binds to the
 arguments and to what the act was asked under; where terms, plan or runtime have changed since, that is told,
 and a person has to be asked anew. ID may be the beginning of an id, at least 6 characters, among what waits:
-that names the act, and what is asked about it now. The whole id answers that one request only, and not one
-that was asked anew since you looked.
+that names the act, and what is asked about it now. The whole id approves that one request only, and not one
+that was asked anew since you looked; a no to it is one to the act.
 
 A yes that is not used yet is taken back by asking anew (`request-approval`), which leaves it behind, or by
 revoking the grant that the act draws on.
@@ -143,11 +143,13 @@ def _found(
     from ledger.application.consents import consent_of
     from ledger.application.effect_listing import intended_last
     from ledger.application.ledger import edge_of
-    from ledger.run.approvals import why_unbound
+    from ledger.run.approvals import asked_about, key_of, why_unbound
     from ledger.run.contract import by_id
 
     contract, edge = opened.contract(run), edge_of(opened)
-    approval = by_id(contract.approvals, id)
+    approval, key = by_id(contract.approvals, id), key_of(id)
+    if approval is None and answer == "denied" and key is not None:  # which is to what was asked anew, too
+        approval = asked_about(contract, key)
     if approval is None:
         return Answered(run, id, answer, said, None, None, None, contract.status)
     consent = consent_of(contract, approval, edge.now())

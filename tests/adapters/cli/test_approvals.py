@@ -233,6 +233,15 @@ def test_of_what_waits_no_more_it_is_told_what_became_of_it(say: Call, made: Wai
         assert "intent-ledger ask approvers run=shop" in done.error["message"]
 
 
+def test_a_no_to_what_was_asked_anew_since_is_one_to_the_act(say: Call, made: Waits) -> None:
+    new = say("request-approval", made.waiting, "--question", "Still?", "--json").document["id"]
+    told = say("deny", made.waiting, "--by", "human:kim", "--json")
+    assert (told.code, told.document["came_to"], told.document["approval"]["id"]) == (0, "counted", new)
+    again = say("deny", made.waiting, "--by", "human:kim")
+    assert again.code == 0
+    assert "Nothing new: pay" in again.out
+
+
 # --- asking anew -------------------------------------------------------------------------------------
 
 

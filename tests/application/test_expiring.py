@@ -201,7 +201,7 @@ def test_what_is_read_says_when_it_went_and_who_decided_it(ledger: Ledger, clock
     assert (content.by, content.at, content.digest) == ("human:kim", clock(), digest("hello from r").hex())
     record = next(record for record in ledger.log("r") if record.name == "message.recorded")
     words = event_words(record.event, {content.digest: content}, brief=False)
-    assert 'by human:kim: "kept for a month"' in words.line
+    assert "by human:kim: 'kept for a month'" in words.line
     with pytest.raises(NotFound) as unknown:
         ledger.blob("0" * 64)
     assert not isinstance(unknown.value, HasExpired)

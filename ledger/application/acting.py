@@ -24,7 +24,7 @@ from ledger.application.payloads import Packed, content_of, pack_report
 from ledger.application.reading import contents_of
 from ledger.application.refusals import refusal_error
 from ledger.application.statements import Context, Stated
-from ledger.application.workshop import Workshop
+from ledger.application.workshop import Workshop, undeclared
 from ledger.canonical import canonical_text, load_text
 from ledger.codec import effect_digest
 from ledger.errors import InvalidInput, StoreError
@@ -174,7 +174,12 @@ class Doing:
         return seen
 
     def permitted(self, found: Permission, contract: Contract) -> Permission:
-        """Say of a look whether what was seen is fresh: then nothing is asked outside."""
+        """Say whether the tool is declared here, and of a look whether what was seen is fresh.
+
+        If it is, nothing is asked outside.
+        """
+        if self.act.tool.function is undeclared:
+            return found._replace(declared=False)
         if self.act.tool.recovery is not Recovery.READ_ONLY:
             return found
         edge, act = self.workshop.edge, self.act

@@ -156,14 +156,16 @@ class RunActs(RunSayings[R]):
     ) -> Any:
         """Say what `perform` would be told now, and why, without doing or recording anything.
 
-        It takes what `perform` takes.
+        It takes what `perform` takes. The name of a tool is enough where no tool is registered at all; what the
+        tool would declare is then not looked at, and `declared` is false.
 
         Returns:
             A `Permission`: true where the call would begin the act, or return what was recorded of it; all
             objections otherwise, the one that would be raised first.
 
         Raises:
-            InvalidInput: arguments do not fit, or options contradict each other; `path` names them.
+            InvalidInput: arguments do not fit, options contradict each other, or other tools are registered
+                and this name is none of them; `path` names them.
         """
         return self._weigh(self._doing(tool, args, function, options, once=False, keeps=False))
 

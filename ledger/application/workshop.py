@@ -1,6 +1,7 @@
 """The tools of a ledger, and what all acts of it share."""
 
 from dataclasses import replace
+from typing import Any
 
 from ledger.application.edge import Edge, worker_name
 from ledger.application.heartbeats import Heartbeats
@@ -9,6 +10,10 @@ from ledger.gateway.tools import Declared, Function, Tool, declare
 from ledger.secrets import Secrets
 from ledger.stores import forks
 from ledger.values import Recovery
+
+
+def undeclared(**args: Any) -> None:
+    """Stand for a tool of which nothing is declared here; it is never called."""
 
 
 class Workshop:
@@ -65,7 +70,8 @@ class Workshop:
 
         Args:
             tool: as `function` and `declared`, what the call says.
-            keeps: False: nothing is to be remembered of the call, since it only asks.
+            keeps: False: nothing is to be remembered of the call, since it only asks. Then a name is enough,
+                also where nothing is declared here.
 
         Raises:
             InvalidInput: no tool of this name is known here, it is registered with another function,
@@ -80,6 +86,10 @@ class Workshop:
             return self._declared_here(tool, function, declared, keeps=keeps)
         elif tool in self.tools:
             known = self.tools[tool]
+        elif not keeps and tool in self._made:
+            known = self._made[tool][1]
+        elif not keeps and not self.tools:
+            known = declare(undeclared, name=tool)
         else:
             names = ", ".join(sorted(self.tools)) or "none"
             raise invalid("tool", f"no tool {tool!r} is known here (known: {names}): give its function")

@@ -37,6 +37,9 @@ class Permission(NamedTuple):
     """All that is against it; the first one is what the call would raise."""
     position: int
     """Of the run, when it was asked."""
+    declared: bool = True
+    """The tool is known to who asked. Else nobody looked at what it declares: whether it needs a person, what
+    it costs, which arguments it takes and whether it may be done again; its program may be told more."""
 
     def __bool__(self) -> bool:
         return self.allowed or self.done

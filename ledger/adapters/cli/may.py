@@ -22,13 +22,15 @@ set aside. All that is against the act is named, what the call would raise first
 JSON object; without, none.
 
 MODULE declares the tool, as its program has it: a dotted name, or a .py file. It is imported, so it must be
-yours; what it prints goes to standard error. Whether authority covers the act depends on who asks: --actor,
-and --actor-session.
+yours; what it prints goes to standard error. Without it the record alone answers: whether the tool needs a
+person, what it costs and which arguments it takes is not looked at, which is told. Whether authority covers
+the act depends on who asks: --actor, and --actor-session.
 
 \b
 Exit codes: 0 the call would begin it, or return what was recorded of it,
 3 could not run, 4 something is against it.
 Examples:
+  intent-ledger may refund-17 refund '{"order": 17}'
   intent-ledger may refund-17 refund '{"order": 17}' --tools shop.tools
   intent-ledger may refund-17 refund '{"order": 17}' --step pay \\
       --tools ./tools.py --actor agent:refunds --json
@@ -42,6 +44,9 @@ def may(
     tool: Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool.", show_default=False)],
     args: Annotated[
         str | None, typer.Argument(metavar="[ARGS]", help="Its arguments, as JSON.", show_default=False)
+    ] = None,
+    named: Annotated[
+        str | None, typer.Option("--args", metavar="ARGS", help="The same, named.", show_default=False)
     ] = None,
     tools: Annotated[
         str | None,
@@ -78,13 +83,14 @@ def may(
 
     screen = call.screen
     settings = call.settings
-    given = _arguments(args)
+    if args is not None and named is not None:
+        raise typer.BadParameter("the arguments are given twice: behind TOOL, and as --args")
+    given = _arguments(named if args is None else args)
     with contextlib.redirect_stdout(sys.stderr), asyncio.Runner() as runner:
         declared = declared_in(tools)
         names = [one.name for one in declared.tools]
-        if tool not in names:
-            hint = "--tools names the module that declares it" if tools is None else tools
-            raise invalid("TOOL", f"{no_such('tool', tool, names)} ({hint})")
+        if tools is not None and tool not in names:
+            raise invalid("TOOL", f"{no_such('tool', tool, names)} ({tools})")
         with call.reading(secrets=declared.secrets) as opened:
             for one in declared.tools:
                 opened.register(awaited(one, runner))
@@ -104,10 +110,17 @@ def _arguments(args: str | None) -> Mapping[str, Any]:
         InvalidInput: they are no JSON object.
     """
     from ledger.canonical import invalid, load_text
+    from ledger.errors import InvalidInput
 
-    found = {} if args is None else load_text(args, path="ARGS")
+    hint = """give the arguments of the tool behind its name, as one JSON object: '{"order": 17}'"""
+    if args is None:
+        return {}
+    try:
+        found = load_text(args, path="ARGS")
+    except InvalidInput as error:
+        raise invalid("ARGS", f"{error.reason}; {hint}") from None
     if not isinstance(found, dict):
-        raise invalid("ARGS", "arguments are a JSON object, each by its name")
+        raise invalid("ARGS", hint)
     return found
 
 
@@ -117,6 +130,7 @@ def _document(run: str, tool: str, args: Mapping[str, Any], found: Permission) -
         "tool": tool,
         "args": args,
         "allowed": found.allowed,
+        "declared": found.declared,
         "done": found.done,
         "key": found.key,
         "position": found.position,
@@ -145,6 +159,9 @@ def _show(screen: Screen, run: str, tool: str, found: Permission, where: list[st
         is_said = one.position is None or f"position {one.position}" in one.message
         place = "" if is_said else f" (position {one.position})"
         screen.entry(f"{number}. {one.rule}: {one_line(one.message)}{place}", indent=2, hang=3)
+    if not found.declared:
+        screen.note(f"{quoted(tool)} is not declared here, so its program may be told more: it is not known")
+        screen.note("whether it needs a person, what it costs and which arguments it takes (--tools MODULE)")
     if any(one.rule == "approval_denied" for one in found.objections):
         screen.note("a person lets ask anew by:")
         screen.note(f"  {asking_anew(found.key, run, where, by_person=True)}")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger import open_ledger
+from ledger import open_ledger, tool
+from ledger.errors import InvalidInput
 from tests.adapters.cli import waits
 from tests.adapters.cli.command import Answer
 from tests.adapters.cli.conftest import Call, Module
@@ -118,5 +119,35 @@ def test_a_malformed_question_is_refused(may: Call, words: tuple[str, ...], code
 
 def test_there_has_to_be_such_a_run_and_a_tool(may: Call, call: Call, made: Waits) -> None:
     assert may("mail", '{"to": "kim"}', run="none").code == 3
-    bare = call("may", "shop", "mail", "{}", "--ledger", made.path)
-    assert (bare.code, "--tools names the module that declares it" in bare.err) == (64, True)
+
+
+def test_without_a_module_the_record_alone_answers_and_what_is_not_looked_at_is_told(
+    call: Call, made: Waits
+) -> None:
+    words = ("may", "shop", "mail", "--args", '{"to": "kim"}', "--ledger", made.path)
+    told = call(*words)
+    assert (told.code, told.out.startswith("YES: mail in shop may begin\n")) == (0, True)
+    assert "mail is not declared here, so its program may be told more" in told.err
+    document = call(*words, "--json").document
+    assert (document["declared"], document["allowed"]) == (False, True)
+    with open_ledger(made.path) as ledger:
+        run = ledger.run("shop")
+        found = run.may("mail", {"to": "kim"})
+        assert (found.declared, found.allowed, found.key) == (False, True, document["key"])
+        run.perform("mail", {"to": "lee"}, lambda to: None)
+        assert run.may("mail", {"to": "kim"}).declared, "a call said what it is"
+    with open_ledger(made.path) as ledger:
+        run = ledger.run("shop")
+        ledger.register(tool(name="other")(print))
+        with pytest.raises(InvalidInput, match="no tool 'mail' is known here"):
+            run.may("mail", {"to": "kim"})
+    denied = call("may", "shop", "pay", '{"order": 2}', "--ledger", made.path, "--json")
+    assert denied.code == 4
+
+
+def test_arguments_are_one_object_in_one_place(may: Call) -> None:
+    for words in (("{",), ("[1]",), ("to=kim",), ("--args", "{")):
+        answer = may("mail", *words)
+        assert answer.code == 64
+        assert "behind its name, as one JSON object: '{\"order\": 17}'" in answer.err
+    assert "given twice" in may("mail", "{}", "--args", "{}").err

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ledger.adapters.cli.screen import Screen
     from ledger.adapters.threads import Threads
     from ledger.application.freeing import Freed, Progress
+    from ledger.application.ledger import Ledger
     from ledger.run.contract import Effect
 
 ABOUT = """Show conversations, and let go of their states.
@@ -68,14 +69,14 @@ Examples:
 HELP_DROP = """Let go of some states of a thread, such as those that cannot be read any more.
 
 A state that would stay and cannot be read stands in the way of pruning, since nobody could tell what it rests
-on. `threads show --check` names such states; this gives them up, those that are named by --state, or by
---unreadable all of them. What the others rest on stays, and each of them is read before anything goes.
+on. `threads show --check` names such states; this gives them up, those that are named, or by --unreadable
+all of them. What the others rest on stays, and each of them is read before anything goes.
 
 \b
 Exit codes: 0 done, 3 could not run, 4 a state that stays needs one of them, or not for agents.
 Examples:
   intent-ledger threads drop order-17 --unreadable --dry-run
-  intent-ledger threads drop order-17 --state ID --by human:kim --reason "damaged"
+  intent-ledger threads drop order-17 STATE --by human:kim --reason "damaged"
 """
 
 HELP_DELETE = """Let go of all states of a thread, and end its run: what is saved next begins anew.
@@ -152,7 +153,7 @@ def show(
     with call.looking() as opened:
         threads = Threads(opened)
         entries = list(threads.generations(thread))
-        _there(thread, entries)
+        _there(opened, thread, entries)
         states = ThreadStates(threads, RAW)
         shown = Shown(
             thread,
@@ -189,6 +190,9 @@ def prune(
 def drop(
     call: Call,
     thread: ThreadArgument,
+    states: Annotated[
+        list[str] | None, typer.Argument(metavar="[STATE]...", help="States that go.", show_default=False)
+    ] = None,
     state: Annotated[
         list[str] | None,
         typer.Option("--state", metavar="ID", help="A state that goes.", show_default=False),
@@ -202,11 +206,12 @@ def drop(
     from ledger.adapters.cli.threads_dropping import choice
     from ledger.adapters.threads import dropping
 
-    if not (state or unreadable):
-        raise typer.BadParameter("name the states by --state, or say --unreadable")
+    named = [*(states or ()), *(state or ())]
+    if not (named or unreadable):
+        raise typer.BadParameter("name the states that go, or say --unreadable")
 
     def deed(threads: Threads, said: dict[str, Any]) -> Freed:
-        choose = choice(threads, thread, state or (), damaged=unreadable)
+        choose = choice(threads, thread, named, damaged=unreadable)
         return dropping.drop_chosen(threads, thread, choose, **said)
 
     _let_go(call, thread, deed, (by, reason), dry_run=dry_run)
@@ -253,7 +258,7 @@ def _let_go(
     with call.reading() as opened, _watched(call.screen) as progress:
         threads = Threads(opened)
         entries = list(threads.generations(thread))
-        _there(thread, entries)
+        _there(opened, thread, entries)
         said = {
             "by": by or "human:nobody",
             "reason": reason or "asked only",
@@ -268,12 +273,15 @@ def _let_go(
         raise typer.Exit(Exit.REFUSED)
 
 
-def _there(thread: str, entries: Sequence[object]) -> None:
+def _there(opened: Ledger, thread: str, entries: Sequence[object]) -> None:
+    from ledger.adapters.cli.called_otherwise import run_so_called
     from ledger.adapters.threads import run_name
     from ledger.errors import RunNotFound
 
     if not entries:
-        raise RunNotFound(f"there is no thread {thread!r}", run=run_name(thread, 1))
+        more = run_so_called(opened, thread)
+        message = f"there is no thread {thread!r}" + ("" if more is None else f"; {more}")
+        raise RunNotFound(message, run=run_name(thread, 1))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from ledger.adapters.cli.options import ActorOption, Given, JsonOption, LedgerOp
 from ledger.adapters.cli.screen import Screen
 
 if TYPE_CHECKING:
+    from ledger.adapters.cli.called_otherwise import Opened
     from ledger.adapters.settings import Settings
     from ledger.application.ledger import Ledger
     from ledger.secrets import Secrets
@@ -55,17 +56,19 @@ class Call:
 
         return given_where(self.settings, self.context, self.given.url, self.given.tenant)
 
-    def reading(self, *, secrets: Secrets | None = None) -> Ledger:
+    def reading(self, *, secrets: Secrets | None = None) -> Opened:
         """Open a ledger that is there; as `open_for_reading`."""
+        from ledger.adapters.cli.called_otherwise import Opened
         from ledger.adapters.cli.opening import open_for_reading
 
-        return open_for_reading(self.settings, secrets=secrets)
+        return Opened(open_for_reading(self.settings, secrets=secrets))
 
-    def looking(self, *, writes: bool = False) -> Ledger:
+    def looking(self, *, writes: bool = False) -> Opened:
         """Open a ledger that is there, also on a server that could lose things; as `open_to_look`."""
+        from ledger.adapters.cli.called_otherwise import Opened
         from ledger.adapters.cli.opening import open_to_look
 
-        return open_to_look(self.settings, self.screen, writes=writes)
+        return Opened(open_to_look(self.settings, self.screen, writes=writes))
 
     @contextmanager
     def saying(self) -> Iterator[Ledger]:

@@ -161,7 +161,7 @@ def test_a_thread_is_pruned_although_an_older_state_cannot_be_read(
     assert ids(states_of(opened), "broken") == [(None, "3")]
 
 
-@pytest.mark.parametrize("chosen", [("--state", "2"), ("--unreadable",)])
+@pytest.mark.parametrize("chosen", [("--state", "2"), ("2",), ("--unreadable",)])
 def test_states_that_cannot_be_read_are_dropped(
     call: Call, path: Path, opened: Ledger, chosen: tuple[str, ...]
 ) -> None:
@@ -182,6 +182,31 @@ def test_what_is_to_be_dropped_is_named(call: Call, path: Path) -> None:
         told = call("threads", "drop", "order-17", *chosen, *WHY, "--ledger", path)
         assert (told.code, told.out) == (64, "")
     assert "no state 'nine'" in told.err
+
+
+def test_a_thread_that_is_asked_for_as_a_run_or_the_other_way_round_is_told_to_be_that(
+    call: Call, path: Path
+) -> None:
+    for command in (
+        ("contract",),
+        ("log",),
+        ("resume",),
+        ("suspend", "--reason", "x"),
+        ("export",),
+        ("brief",),
+    ):
+        told = call(*command, "order-17", "--ledger", path)
+        assert told.code == 3
+        assert (
+            "; it is a thread, and its newest run is order-17#2 (intent-ledger threads show order-17)"
+            in told.err
+        )
+    for command in (("show",), ("prune", *WHY), ("delete", *WHY)):
+        told = call("threads", *command, "order-17#1", "--ledger", path)
+        assert told.code == 3
+        assert "; it is a run of thread order-17 (intent-ledger contract order-17#1)" in told.err
+    assert "thread" not in call("contract", "nothing", "--ledger", path).err
+    assert "it is" not in call("threads", "show", "nothing", "--ledger", path).err
 
 
 def test_a_run_that_was_opened_beforehand_is_listed_once_it_keeps_states(

@@ -34,7 +34,7 @@ A yes that is not used yet is taken back by asking anew (`request-approval`), wh
 revoking the grant that the act draws on.
 
 The first answer counts that is in time and not by who asked. What does not count is recorded all the same,
-and the command fails with the reason. --by is who decided; who writes is --actor, else SERVICE:login@host,
+and the command fails with the reason. --by is who decided; who writes is --actor, else service:LOGIN@HOST,
 which nothing proves. For people: an agent may not.
 
 \b

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand
 
+from ledger.adapters.cli.options import SessionOption
 from ledger.adapters.cli.placeholders import check_filled_in
 from ledger.adapters.cli.saying import RunArgument, say
 from ledger.adapters.cli.verbs import Call, verb
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from ledger.application.runs import Run
     from ledger.application.statements import Stated
 
-_OURS = ("run", "ledger", "tenant", "actor", "as_json")
+_SESSION = "actor_session"
+_OURS = ("run", "ledger", "tenant", "actor", _SESSION, "as_json")
 """Options of the command line itself; a field of such a name gets another one."""
 
 Fill = Callable[["Run", dict[str, Any]], Mapping[str, Any]]
@@ -68,6 +70,7 @@ def option_of(saying: Saying, field: str) -> str:
 
 def _function(saying: Saying, fields: list[Field]) -> Callable[..., None]:
     def said(call: Call, /, run: str, **given: Any) -> None:
+        session = given.pop(_SESSION)
         check_filled_in(call.context)
         typed = _typed(saying, fields, given)
 
@@ -79,10 +82,11 @@ def _function(saying: Saying, fields: list[Field]) -> Callable[..., None]:
             _check_end(opened, command, option_of(saying, "expires_at"))
             return handle.do(command)
 
-        say(call, run, words)
+        say(call, run, words, session)
 
     parameters = [_own("call", Call), _own("run", RunArgument)]
     parameters += (_parameter(saying, field) for field in _ordered(saying, fields))
+    parameters.append(_own(_SESSION, SessionOption, default=None))
     said.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return verb(actor=True)(said)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -73,6 +74,8 @@ def exit_of(error: LedgerError) -> Exit:
 def _usage(error: Exception) -> str:
     message = getattr(error, "format_message", error.__str__)().rstrip(".").replace(": Value error, ", ": ")
     context = getattr(error, "ctx", None)
+    if re.match(r"No such option: -[^-]", message):
+        message += "; an id that begins with a dash stands behind --"
     path = "intent-ledger" if context is None else context.command_path
     return f"{message}; see: {path} --help"
 

@@ -1,7 +1,8 @@
 """The fields of a command as options, and what somebody typed there as values, both from its schema.
 
 Text stands as it is. What holds several values is given once for each. An object is one JSON object, or
-`KEY=VALUE` once for each of its members; a payload is any JSON value.
+`KEY=VALUE` once for each of its members; of a point in a source `KIND:NAME` names two of them, and others may
+follow; a payload is any JSON value.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from ledger.adapters.schemas import command_schemas
 from ledger.canonical import canonical_text, invalid, load_text
 from ledger.run.stated_rule import rule_of
 
+_POINTER = frozenset({"kind", "name", "revision"})
+"""Members of a point in a source."""
+
 
 class Field(NamedTuple):
     """A field of a command."""
@@ -35,6 +39,8 @@ class Field(NamedTuple):
     """Of a number, the smallest."""
     choices: tuple[str, ...] = ()
     """Of a text, all that may be given; none: any may."""
+    members: frozenset[str] = frozenset()
+    """Of an object, its members."""
 
     @property
     def metavar(self) -> str | None:
@@ -45,7 +51,7 @@ class Field(NamedTuple):
             "flag": None,
             "list": "TEXT",
             "objects": "JSON",
-            "object": "KEY=VALUE|JSON",
+            "object": "KIND:NAME|KEY=VALUE|JSON" if self.members >= _POINTER else "KEY=VALUE|JSON",
             "json": "JSON",
         }[self.shape]
 
@@ -76,6 +82,7 @@ def fields_of(command: str) -> tuple[Field, ...]:
             _resolved(part, definitions).get("format") == "date-time",
             _resolved(part, definitions).get("minimum"),
             tuple(map(str, _resolved(part, definitions).get("enum", ()))),
+            frozenset(_resolved(part, definitions).get("properties", ())),
         )
         for name, part in schema["properties"].items()
     ]
@@ -153,9 +160,19 @@ def value_of(field: Field, given: Any, *, option: str) -> Any:
     if field.shape == "objects":
         return [load_text(one, path=option) for one in given]
     if field.shape == "object":
-        found = read_object(given, option=option)
+        members = _with_kind_and_name(given) if field.members >= _POINTER else given
+        found = read_object(members, option=option)
         return rule_of(found, option) if field.name == "rule" else found
     return given
+
+
+def _with_kind_and_name(given: Sequence[str]) -> list[str]:
+    """Write `KIND:NAME` as the two members that it names; a name may hold any character, also `=` or `@`."""
+    first, *more = given
+    kind, colon, name = first.partition(":")
+    if not colon or "=" in kind or first.lstrip().startswith("{"):
+        return list(given)
+    return [f"kind={kind}", f"name={name}", *more]
 
 
 def _number(field: Field, given: str, option: str) -> int:

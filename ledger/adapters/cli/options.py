@@ -33,6 +33,10 @@ ActorOption = Annotated[
         show_default=False,
     ),
 ]
+SessionOption = Annotated[
+    str | None,
+    typer.Option("--actor-session", metavar="ID", help="Session of who writes.", show_default=False),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document instead of text.")]
 
 ToolsOption = Annotated[

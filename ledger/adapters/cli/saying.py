@@ -33,17 +33,20 @@ def say(
     call: Call,
     run: str,
     words: Callable[[Ledger, Run], Stated],
+    session: str | None = None,
 ) -> None:
     """Say something to a run, and show what came of it.
 
-    `words` gets the ledger and a handle on the run as it stands.
+    `words` gets the ledger and a handle on the run as it stands; `session` is that of who says it.
     """
     from ledger.adapters.cli.changes import now_void, show_changes
+    from ledger.adapters.cli.resume import asks_as
 
     with call.saying() as opened:
         before = opened.contract(run)
         with ended_grants_in_words(before):
-            stated = words(opened, opened.run(run))
+            handle = opened.run(run, actor=asks_as(opened, call.settings, session))
+            stated = words(opened, handle)
         after = opened.contract(run)
     void = now_void(before, after)
     show(call.screen, run, stated, after.status, {"approvals_void": void} if void else {})

@@ -37,6 +37,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
 """A cell that is a moment."""
 _LEAST = 12
 """Characters of a line into which prose may be folded in a table."""
+_READABLE = 24
+"""Characters of a line that prose should have; with fewer, other lines are better where a table has some."""
 
 
 class ReaderGone(Exception):
@@ -168,22 +170,28 @@ class Screen:
             columns: its columns, in order.
             rows: their cells.
             indent: how far in it stands.
-            instead: writes the same in some lines for each row, for a terminal that is narrow, or has no room
-                for a column that is `whole`. Without it each row is written as its first cell, and the others
-                below, each behind its title.
+            instead: writes the same in some lines for each row, for a terminal that is narrow, has no room
+                for a column that is `whole`, or would squeeze prose. Without it each row is written as its
+                first cell, and the others below, each behind its title.
         """
         cells = [[visible(cell) for cell in row] for row in rows]
         if not self._wraps:
             self._plain_table(columns, cells, indent)
             return
-        kept = self._kept(columns, cells, indent)
-        if (instead is not None and self.narrow) or (kept is None and any(one.whole for one in columns)):
+        kept = self._kept(columns, cells, indent, _LEAST)
+        squeezes = self.narrow or self._kept(columns, cells, indent, _READABLE) is None
+        if (instead is not None and squeezes) or (kept is None and any(one.whole for one in columns)):
             (instead or partial(self._rows_below_each_other, columns, cells, indent))()
             return
         self._folding_table(columns, cells, indent, kept or set())
 
-    def _kept(self, columns: Sequence[Column], cells: list[list[str]], indent: int) -> set[int] | None:
-        """Tell which columns are never folded: names, numbers and times; None: there is no room for them."""
+    def _kept(
+        self, columns: Sequence[Column], cells: list[list[str]], indent: int, least: int
+    ) -> set[int] | None:
+        """Tell which columns are never folded: names, numbers and times; None: there is no room for them.
+
+        The others are folded into lines of at least so many characters.
+        """
         from rich.cells import cell_len
 
         kept, needed = set(), indent
@@ -196,7 +204,7 @@ class Screen:
                 kept.add(place)
                 needed += width + 2
             else:
-                needed += min(width, _LEAST) + 2
+                needed += min(width, least) + 2
         return kept if needed <= self._rich().width + 2 else None
 
     def _rows_below_each_other(self, columns: Sequence[Column], cells: list[list[str]], indent: int) -> None:

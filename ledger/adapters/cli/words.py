@@ -49,6 +49,12 @@ def when(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
+def _exactly_when(moment: datetime) -> str:
+    """Write a moment as `when` does, with what of a second it has."""
+    part = f".{moment.microsecond:06}" if moment.microsecond else ""
+    return f"{when(moment)[:-1]}{part}Z"
+
+
 def counted(number: int, what: str) -> str:
     """Write a number with its noun: `1 event`, `2 events`."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
@@ -121,8 +127,9 @@ def _value(value: Any, contents: Mapping[str, Any], brief: bool) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        if brief and _TIME.fullmatch(value):
-            return when(datetime.fromisoformat(value))
+        if _TIME.fullmatch(value):
+            moment = datetime.fromisoformat(value)
+            return when(moment) if brief else _exactly_when(moment)
         return shortened(value, brief) if _DIGEST.fullmatch(value) else quoted(value, most)
     if isinstance(value, dict):
         return _object(value, contents, brief, most)

@@ -220,6 +220,12 @@ def test_a_misspelt_command_is_guessed_at(call: Call) -> None:
     assert "Did you mean 'contract'?" in call("contrct").err
 
 
+def test_an_id_that_begins_with_a_dash_is_told_to_stand_behind_two(call: Call) -> None:
+    hint = "an id that begins with a dash stands behind --"
+    assert hint in call("contract", "-17").err
+    assert hint not in call("contract", "--at-all", "r").err
+
+
 def test_hostile_arguments_are_shown_and_not_obeyed(call: Call) -> None:
     answer = call("\x1b[2J[red]\u202e")
     assert answer.code == 64

@@ -114,7 +114,7 @@ def test_a_refusal_is_told_reason_by_reason(call: Call, refused: Path) -> None:
     line = call("log", "r", "--ledger", refused).out.splitlines()[-1]
     assert "  run.resume_refused  " in line
     assert "; 1. constraint_reworded: policy:refunds has other words for 'limit-100'" in line
-    assert " (cleared by constraint.accepted, since 2020-01-31T09:" in line
+    assert " (cleared by constraint.accepted, since 2020-01-31 09:" in line
     assert "; 2. source_revised: " in line
     assert "=" not in line
 

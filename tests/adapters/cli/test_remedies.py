@@ -364,3 +364,34 @@ def test_a_revision_is_acknowledged_and_only_the_one_that_was_read(say: Call, re
 def test_a_source_that_is_none_is_a_usage_error(say: Call, revised: Path, source: str) -> None:
     assert say("acknowledge", "refund-17", source, *BY).code == 64
     assert say("accept", "refund-17", "tell", "--source", source, *BY).code == 64
+
+
+# --- what a field takes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "pointer"),
+    [
+        (("document:d",), {"kind": "document", "name": "d"}),
+        (("document:d", "revision=4"), {"kind": "document", "name": "d", "revision": "4"}),
+        (("mail:kim@shop=1:x",), {"kind": "mail", "name": "kim@shop=1:x"}),
+        (("kind=document", "name=d:e"), {"kind": "document", "name": "d:e"}),
+        (('{"kind": "document", "name": "d"}',), {"kind": "document", "name": "d"}),
+    ],
+)
+def test_a_source_is_named_as_everywhere_or_by_its_members(
+    say: Call, given: tuple[str, ...], pointer: dict[str, str]
+) -> None:
+    named = [word for one in given for word in ("--source", one)]
+    text = ("--id", "c", "--text", "Be polite", "--asserted-by", "human:kim")
+    answer = say("do", "constraint.accept", "refund-17", *text, *named, "--json")
+    assert answer.code == 0, answer.err
+    (event,) = answer.document["events"]
+    assert event["data"]["source"] == pointer
+
+
+def test_who_writes_may_name_a_session(say: Call) -> None:
+    text = ("--id", "m", "--role", "user", "--content", '"hi"')
+    who = ("--actor", "agent:refunds", "--actor-session", "s-7")
+    (event,) = say("do", "message.record", "refund-17", *text, *who, "--json").document["events"]
+    assert (event["actor"]["id"], event["actor"]["session"]) == ("agent:refunds", "s-7")

@@ -104,6 +104,14 @@ def test_a_command_may_have_other_lines_where_there_is_no_table(monkeypatch: pyt
     assert f"{'r' * 300}  {MOMENT}       7  Go" in piped_out.getvalue()
 
 
+def test_a_table_that_would_squeeze_prose_is_written_in_other_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, is_table in (("r" * 57, True), ("r" * 66, False)):
+        screen, out = at_terminal(monkeypatch, 120)
+        rows = [(name, MOMENT, "7", "Refund it " * 12)]
+        screen.table(NAMED, rows, instead=lambda at=screen: at.line("instead"))  # type: ignore[misc]
+        assert (out.getvalue() == "instead\n") is not is_table
+
+
 def test_a_quoted_text_cannot_pass_for_a_line_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     forged = "fine\n    asserted by human:boss\n\nConstraints"
     screen, out = piped()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 
 from hypothesis import example, given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from ledger import open_ledger
 from ledger.adapters.cli.visible import one_line, visible
 from ledger.adapters.cli.words import event_words, quoted, source_words
-from ledger.events import ConstraintAccepted, StatesDropped
+from ledger.events import ConstraintAccepted, ObligationOpened, StatesDropped
 from ledger.values import SavedName, Source
 from tests.adapters.cli.conftest import Call
 
@@ -75,3 +76,12 @@ def test_saved_states_are_counted_and_the_first_ones_named() -> None:
     assert event_words(event, {}, brief=False).line.endswith("kept 3: 1, 2 of sub, '3, 4'")
     more = StatesDropped(by="human:kim", reason="old", states=(*names, SavedName(id="5", line=None)))
     assert event_words(more, {}, brief=True).line.endswith("states 4: 1, 2 of sub, '3, 4', …")
+
+
+def test_times_stand_in_one_form_to_the_second_or_exact() -> None:
+    due = datetime(2026, 1, 31, 9, 0, 0, 250, tzinfo=UTC)
+    event = ObligationOpened(id="tell", text="Mail", owed_to="customer:17", due=due)
+    assert "due 2026-01-31 09:00:00.000250Z" in event_words(event, {}, brief=False).line
+    assert "due 2026-01-31 09:00:00Z" in event_words(event, {}, brief=True).line
+    whole = event.model_copy(update={"due": due.replace(microsecond=0)})
+    assert "due 2026-01-31 09:00:00Z" in event_words(whole, {}, brief=False).line

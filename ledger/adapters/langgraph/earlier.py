@@ -7,11 +7,11 @@ was done.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ledger import Ledger, Run
+from ledger.adapters.langgraph.command_lines import command_line
 from ledger.adapters.threads import Entry, Threads
 from ledger.application.ledger import edge_of
 from ledger.application.refusals import refusal_error
@@ -23,7 +23,7 @@ from ledger.run.decision import Refusal
 from ledger.run.history import EffectHistory
 from ledger.run.known import is_only_intended
 from ledger.run.permission import Objection, Permission
-from ledger.values import Payload
+from ledger.values import Payload, Recovery
 
 DOUBTS = ("outcome_unknown", "effect_in_flight")
 MAY_BE_ASKED = ("outcome_unknown", "possible_repeat")
@@ -52,6 +52,8 @@ class Past(NamedTuple):
     """None: it was done."""
     doubt: EffectHistory | None = None
     """Of what nobody knows whether it happened: it, or the same act in another step."""
+    way: str | None = None
+    """How somebody finds that out."""
 
     def check(self) -> EffectHistory:
         """Return what was done.
@@ -65,10 +67,8 @@ class Past(NamedTuple):
         """
         if self.against is not None:
             said, message = self.against, self.against.message
-            if self.doubt is not None:
-                run = shlex.quote(self.run.id)
-                asks = f"intent-ledger reconcile --run {run} --tools MODULE"
-                message += f"; in {self.run.id!r}, of which the outside is asked by: {asks}"
+            if self.way is not None:
+                message += f"; in {self.run.id!r}, {self.way}"
             raise refusal_error(Refusal(said.rule, message, said.position, said.evidence))
         assert self.done is not None
         _check_kept(self.done)
@@ -108,10 +108,18 @@ class Earlier:
             for one in against:
                 key = one.evidence.get("key")
                 other = known if known is not None and key == known.key else _named(self._ledger, key)
-                if other is None or not is_only_intended(other):
-                    is_open = one.rule in MAY_BE_ASKED and other is not None and not other.is_settled
-                    return Past(run, permission, None, one, other if is_open else None)
+                if other is not None and is_only_intended(other):
+                    continue
+                if one.rule in MAY_BE_ASKED and other is not None and not other.is_settled:
+                    return Past(run, permission, None, one, other, self._way(run, other))
+                return Past(run, permission, None, one)
         return None
+
+    def _way(self, run: Run, doubt: EffectHistory) -> str:
+        if doubt.recovery in (Recovery.IDEMPOTENT, Recovery.QUERYABLE):
+            line = command_line(self._ledger, "reconcile", "--run", run.id, "--tools", "MODULE")
+            return f"of which the outside is asked by: {line}"
+        return f"which is shown by: {command_line(self._ledger, 'effect', doubt.key)}"
 
     def runs(self) -> tuple[Run, ...]:
         """Return the runs before, the newest of each lineage."""

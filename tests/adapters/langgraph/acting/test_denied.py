@@ -258,6 +258,24 @@ def test_a_no_to_what_an_earlier_message_asked_for_and_is_void_is_heard_too() ->
     assert not bank.paid
 
 
+def test_what_is_asked_anew_is_worded_by_the_rules_that_hold_then() -> None:
+    def rule(text: str, **more: Any) -> None:
+        run = saver.ledger.run("t#1", actor=Actor(KIM))
+        asks = Rule(tools=("pay",), needs_approval=True)
+        run.accept("q", text, source=Source("human", "kim"), asserted_by=KIM, rule=asks, **more)
+
+    with saving() as saver:
+        saver.threads.open("t")
+        rule("Kim looks at it")
+        agent = agent_of(saver, [LINES[0], "done"], [Bank().pay], ONCE)
+        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
+        rule("Two people look at it", change="reworded")
+        (again,) = agent.invoke(Command(resume={asked.id: YES}), on("t"))["__interrupt__"]
+        assert "Kim looks at it" in asked.value["question"]
+        assert "Kim looks at it" not in again.value["question"]
+        assert "Two people look at it" in again.value["question"]
+
+
 def test_a_no_to_one_of_several_calls_of_a_node_that_are_void_is_to_that_one() -> None:
     bank = Bank()
     calls = [call("pay", f"c{at}", order=at, amount="1") for at in (17, 18)]

@@ -77,7 +77,7 @@ def test_what_nobody_knows_of_an_earlier_run_stops_the_graph_until_somebody_foun
             agent.invoke(ask(), on("t"))
         close(saver, "abandoned")
         for _ in range(2):
-            with pytest.raises(OutcomeUnknown):
+            with pytest.raises(OutcomeUnknown, match=f"intent-ledger effect {bank.keys[0]}"):
                 agent.invoke(None, on("t"))
         saver.ledger.settle(bank.keys[0], happened=True, evidence="seen", by=KIM, result="paid")
         (told,) = answers(agent.invoke(None, on("t")))

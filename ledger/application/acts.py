@@ -156,8 +156,8 @@ class RunActs(RunSayings[R]):
     ) -> Any:
         """Say what `perform` would be told now, and why, without doing or recording anything.
 
-        It takes what `perform` takes. The name of a tool is enough where no tool is registered at all; what the
-        tool would declare is then not looked at, and `declared` is false.
+        It takes what `perform` takes. The name of a tool is enough where no tool is registered at all; what
+        the tool would declare is then not looked at, and `declared` is false.
 
         Returns:
             A `Permission`: true where the call would begin the act, or return what was recorded of it; all

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +134,9 @@ def became_of(act: EffectHistory, rows: list[Requested], key: str) -> str:
     if anew is not None:
         return f"a person was asked anew about its act, under {anew.id!r}, which is {anew.state}"
     run = act.started_in or act.run
-    seen = f"`intent-ledger log {run}` and `intent-ledger ask approvers run={run}` show who answered"
+    log = f"intent-ledger log {shlex.quote(run)}"
+    ask = f"intent-ledger ask approvers {shlex.quote(f'run={run}')}"
+    seen = f"`{log}` and `{ask}` show who answered"
     return f"its act is {'done' if act.status == 'succeeded' else act.status} in run {run!r}; {seen}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -104,7 +105,8 @@ def _published(opened: Ledger, handle: Run, id: str, source: str | None) -> dict
     item = state.item(pointer.item or id)
     if item is None:
         published = f"{pointer.stream} does not publish {pointer.item or id!r} now"
-        raise NotFound(f"{published}: intent-ledger sources show {pointer.stream}", source=pointer.stream)
+        show = f"intent-ledger sources show {shlex.quote(pointer.stream)}"
+        raise NotFound(f"{published}: {show}", source=pointer.stream)
     pointer = Source(pointer.kind, pointer.name, item=pointer.item, revision=state.revision)
     return {"old": old, "rule": item.rule, "source": pointer, "text": item.text}
 

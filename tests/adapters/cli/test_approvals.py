@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ledger import open_ledger
+from ledger.adapters.cli.approval_view import became_of
 from ledger.errors import ApprovalRequired
 from ledger.events import ApprovalRequested
 from tests.adapters.cli import waits
@@ -415,3 +418,10 @@ def test_what_waited_when_its_run_was_cancelled_was_never_begun(say: Call, made:
     too_late = say("deny", made.waiting, "--by", "human:kim", "--json")
     assert (too_late.code, too_late.error["code"]) == (4, "run_is_closed")
     assert "; the answer is recorded at position " in too_late.error["message"]
+
+
+def test_a_command_that_names_a_run_takes_it_as_one_word() -> None:
+    act: Any = SimpleNamespace(run="x $(id) y", started_in=None, status="succeeded")
+    told = became_of(act, [], "key")
+    assert "`intent-ledger log 'x $(id) y'`" in told
+    assert "`intent-ledger ask approvers 'run=x $(id) y'`" in told

@@ -201,8 +201,8 @@ def test_a_thread_that_is_asked_for_as_a_run_or_the_other_way_round_is_told_to_b
             "; it is a thread, and its newest run is order-17#2 (intent-ledger threads show order-17)"
             in told.err
         )
-    for command in (("show",), ("prune", *WHY), ("delete", *WHY)):
-        told = call("threads", *command, "order-17#1", "--ledger", path)
+    for words in (("show",), ("prune", *WHY), ("delete", *WHY)):
+        told = call("threads", *words, "order-17#1", "--ledger", path)
         assert told.code == 3
         assert "; it is a run of thread order-17 (intent-ledger contract order-17#1)" in told.err
     assert "thread" not in call("contract", "nothing", "--ledger", path).err

@@ -103,8 +103,8 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
         return not hands_over(record.actor)
     if kind is e.MessageRecorded and event.role == "ledger":  # type: ignore[attr-defined]
         return False
-    # A person who changes the state by hand is nobody's program.
-    if kind is e.StateSaved and record.actor.kind == "human":
+    # A person who changes the state by hand is nobody's program; one who goes on from the newest works on it.
+    if kind is e.StateSaved and record.actor.kind == "human" and event.branch:  # type: ignore[attr-defined]
         return False
     if _is_work(event):
         return beside(contract, record.actor) is None

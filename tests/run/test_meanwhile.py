@@ -335,3 +335,14 @@ def test_the_first_words_of_a_program_are_its_life_where_only_people_spoke_befor
         assert (begun.contract.alive.by, begun.contract.alive.session) == ("agent:mail", "s-7")
         assert last_sign(history.by(Actor("service:root@here")).also(planned)) == last_sign(history)
     assert last_sign(OPENED.by(Actor("agent:mail", session="s-7")).also(planned)) == 1
+
+
+def test_a_person_who_goes_on_from_the_newest_state_works_on_a_run_that_no_other_program_works_on() -> None:
+    """One who changes a state by hand, or while a program is at work, does not."""
+    resumed = STOPPED.by(KIM).also(x.RESUMED)
+    for history in (given(x.opened(), actor=KIM).later(hours=1), resumed):
+        working = history.also(x.state())
+        assert (working.contract.alive.by, working.contract.alive.rests) == (KIM.id, False)
+        assert working.also(x.state("state-2", rests=True)).contract.alive.rests
+        assert last_sign(history.also(x.state(branch=True))) == last_sign(history)
+    assert last_sign(WORKED.by(KIM).also(x.state())) == last_sign(WORKED)

@@ -23,6 +23,7 @@ def copy(threads: Threads, thread: str, to: str, *, head: Head | None = None) ->
 
     Nothing else is copied: an effect that was performed, or approved, in the one is neither in the other. The
     copy shares no storage with what it was made from, and its states are stored one on another as those are.
+    Nobody is at work on it: it rests.
 
     Args:
         threads: the runs of threads.
@@ -63,13 +64,14 @@ def copy(threads: Threads, thread: str, to: str, *, head: Head | None = None) ->
             seen=seen if goes_on else None,
             dropped=memo.dropped,
             whole=packed.whole,
+            rests=True,
         )
         newest[state.line] = state.id, stated.position
         for record in stated.records:
             digest = record.event.content.digest  # type: ignore[attr-defined]
             packed.note(memo, state.line, bytes.fromhex(digest))
         for part, content in _parts(states, one):
-            run.save_state_part(state.id, part.task, content, line=state.line)
+            run.save_state_part(state.id, part.task, content, line=state.line, rests=True)
     return len(found)
 
 

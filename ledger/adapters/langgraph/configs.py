@@ -14,6 +14,9 @@ SEEN = "__ledger_seen"
 """Key under which a configuration says as what its checkpoint was loaded: a *mark*, or False where it was
 addressed by its id. LangGraph passes it on to the next `put`, and keeps it out of the metadata."""
 
+RESTS = "__ledger_rests"
+"""Key under which a configuration says that nobody is at work on its thread: it is brought from elsewhere."""
+
 _MANY = (Mapping, list, tuple, set, frozenset)
 _RUNTIME = "__pregel_runtime"
 _REPLAY = "__pregel_replay_state"

@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from ledger.adapters.langgraph.configs import RESTS
 from ledger.canonical import invalid
 
 
@@ -59,6 +60,7 @@ def _put(saver: BaseCheckpointSaver[Any], one: CheckpointTuple) -> None:
         "configurable": {
             "thread_id": str(given["thread_id"]),
             "checkpoint_ns": given.get("checkpoint_ns", ""),
+            RESTS: True,
             **({"checkpoint_id": parent["checkpoint_id"]} if parent else {}),
         }
     }

@@ -22,17 +22,20 @@ NAME = "rests"
 """Stands in the place of a task: none wrote it."""
 
 
-def at_end(loop: Any, do: Callable[[], None]) -> None:
+def at_end(loop: Any, do: Callable[[], None]) -> bool:
     """Have something done when the loop of a graph has ended, and all that it began to save is saved.
 
     What a loop leaves open it closes by a stack, the last first: what is put there when it begins to read
-    comes last. Where it has none, nothing is done.
+    comes last. Where it has none, nothing is done, and False returned.
     """
     stack = getattr(loop, "stack", None)
     if isinstance(stack, ExitStack):
         stack.callback(do)
     elif isinstance(stack, AsyncExitStack):
         stack.push_async_callback(_aside, do)
+    else:
+        return False
+    return True
 
 
 async def _aside(do: Callable[[], None]) -> None:
@@ -40,27 +43,33 @@ async def _aside(do: Callable[[], None]) -> None:
         await to_thread.run_sync(do)
 
 
-def rest(entry: Entry, checkpoint: str, codec: GraphCodec) -> None:
+def rest(entry: Entry, line: str, checkpoint: str, codec: GraphCodec) -> None:
     """Say that a thread rests, unless that is said: no node of its graph is at work any more.
 
     Args:
         entry: the run as the graph entered it. Once another goes on with it, nothing is said.
-        checkpoint: the last one of the graph.
+        line: the line that the graph saved on.
+        checkpoint: the newest of the line, as far as it is known here. Where another is, somebody else is at
+            work, or was: nothing is said.
         codec: writes what a task wrote: nothing.
     """
+    named = line_name(line)
     try:
         contract = entry.run.contract
+        lines = () if contract.saved is None else contract.saved.lines
+        newest = next((one.id for one in lines if one.line == named), None)
         if (
             contract.alive.rests
             or contract.closed is not None
             or contract.incarnation != entry.run.incarnation
+            or newest not in (None, state_name(checkpoint))
         ):
             return
         entry.run.save_state_part(
             state_name(checkpoint),
             state_name(NAME),
             write_part(codec, (), NAME, ""),
-            line=line_name(""),
+            line=named,
             rests=True,
         )
     except (RunIsClosed, Superseded):

@@ -5,6 +5,7 @@ Why so: docs/decisions/0069-the-gate-is-asked-where-a-thread-is-entered.md
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -33,6 +34,8 @@ KEPT = 1024
 """Threads of which it is known that this saver works on them."""
 STRICT = "__pregel_strict_resume"
 """Makes LangGraph refuse answers to interrupts that nobody waits for; else it passes over them."""
+ONCE_MORE = re.compile(r"\|\d+")
+"""What LangGraph puts behind the namespace of a graph that one task calls again, and so of no other."""
 PAUSE = 0.2
 """Seconds between two looks at a lease."""
 UNFINISHED = frozenset(("__interrupt__", "__error__"))
@@ -126,11 +129,13 @@ class Gatekeeper:
         """Tell whether a graph that begins to run reads where its thread stands; it enters it once."""
         said, known = configurable(config), entered_with(config)
         around = said.get(ENTERED)
-        if known is None:  # a node that calls a graph with its own config is within another
-            return is_loop(config) if isinstance(around, Entered) else is_root_loop(config)
-        # What a node called on another thread has ended, and is called once more.
-        line = str(said.get("checkpoint_ns") or "")
-        return known.ended and known is not around and not around.ended and known.line == line
+        if not isinstance(around, Entered):
+            return is_root_loop(config)
+        if known is None or known is around or around.ended:  # a node calls a graph with its own config
+            return known is None and is_loop(config)
+        # What a node calls on another thread once more enters it once more; a graph inside of that does not.
+        behind = str(said.get("checkpoint_ns") or "").removeprefix(known.line)
+        return known.ended if not behind else ONCE_MORE.fullmatch(behind) is not None
 
     def enter(self, config: Any) -> Entered:
         """Enter a thread for the loop whose config this is, and leave there what it goes on with.
@@ -317,7 +322,7 @@ def held(ledger: Ledger, entry: Entry, decision: Resumption[Run]) -> ThreadIsHel
 def _is_untouched(contract: Contract) -> bool:
     """Tell whether no graph has worked on a run: who prepared it may have said to it what they like."""
     return (
-        contract.saved is None
+        (contract.saved is None or contract.alive.begun)
         and not contract.effects
         and contract.tally.effects == 0
         and contract.incarnation == 1

@@ -18,6 +18,7 @@ from ledger import AsyncLedger, AsyncRun, Ledger, Run
 from ledger.adapters.langgraph.acting import aacting_run, acting_run
 from ledger.adapters.langgraph.configs import place_of
 from ledger.adapters.langgraph.earlier import Earlier, earlier_of
+from ledger.adapters.langgraph.following import Following
 from ledger.adapters.langgraph.results import Codec
 from ledger.adapters.threads import Entry, Threads
 from ledger.aio.ledger import leave
@@ -41,8 +42,14 @@ class Entered:
     """What the gate told of the time before, where it let the run go on."""
     awaited: dict[Any, AsyncRun] = field(default_factory=dict)
     """The same incarnation for event loops."""
-    others: dict[str, Entered] = field(default_factory=dict)
-    """What graphs entered that its nodes call on other threads, with a config of their own."""
+    line: str = ""
+    """The namespace of its own graph: a node's where that calls it on another thread, with its own config."""
+    others: dict[tuple[str, str], Entered] = field(default_factory=dict)
+    """What graphs entered that its nodes call on other threads, by thread and line."""
+    following: Following | None = None
+    """Follows its loop; None: nothing is said of it."""
+    ended: bool = False
+    """Its loop has ended: the next graph that is called in its place enters by itself."""
     stale: Any = None
     """The plain answer that stood beside its checkpoint when it entered: an earlier question was meant."""
     resumed: Any = None
@@ -56,6 +63,15 @@ class Entered:
 
     def __post_init__(self) -> None:
         self.acting = acting_run(self.entry.run, self.earlier)
+
+    def within(self, thread: str, ns: str) -> Entered | None:
+        """Return what the graph entered that a node calls on another thread, for what runs inside of it."""
+        found = [
+            one
+            for (name, line), one in list(self.others.items())
+            if name == thread and (not line or ns == line or ns.startswith(f"{line}|"))
+        ]
+        return max(found, key=lambda one: len(one.line), default=None)
 
     @property
     def thread(self) -> str:
@@ -169,10 +185,17 @@ def _looked_up(saver: Saver, config: RunnableConfig) -> Entered:
 
 def entered_with(config: RunnableConfig) -> Entered | None:
     """Return what the loop of this config's graph entered with; None where that is not known."""
-    known, thread = configurable(config).get(ENTERED), str(configurable(config).get("thread_id"))
-    if not isinstance(known, Entered):
-        return None
-    return known if known.thread == thread else known.others.get(thread)
+    said = configurable(config)
+    known, thread = said.get(ENTERED), str(said.get("thread_id"))
+    if not isinstance(known, Entered) or known.thread == thread:
+        return known if isinstance(known, Entered) else None
+    return known.within(thread, str(said.get("checkpoint_ns") or ""))
+
+
+def following_of(config: RunnableConfig, line: str) -> Following | None:
+    """Return what follows the loop that saves on a line; None: it is the loop of a graph inside, or none."""
+    entered = entered_with(config)
+    return entered.following if entered is not None and entered.line == line else None
 
 
 def check_goes_on(config: RunnableConfig, act: Any = None) -> None:

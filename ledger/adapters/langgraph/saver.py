@@ -29,18 +29,19 @@ from ledger.adapters.langgraph.configs import (
     thread_of,
 )
 from ledger.adapters.langgraph.deleting import made_by, needed
+from ledger.adapters.langgraph.following import Following, Resting
 from ledger.adapters.langgraph.heads import Head, read_head, write_head
 from ledger.adapters.langgraph.history import Asked, deltas, listed
 from ledger.adapters.langgraph.interrupts import left
 from ledger.adapters.langgraph.leaving import at_end, rest
 from ledger.adapters.langgraph.loops import loop_of, own_configurable
-from ledger.adapters.langgraph.resting import Resting, saves_at_exit
-from ledger.adapters.langgraph.resuming import STRICT, GateChoice, Gatekeeper, opening_of
-from ledger.adapters.langgraph.running import ENTERED, Faces, entry_of
+from ledger.adapters.langgraph.resuming import STRICT, UNFINISHED, GateChoice, Gatekeeper, opening_of
+from ledger.adapters.langgraph.running import ENTERED, Entered, Faces, entry_of
+from ledger.adapters.langgraph.saying_rest import saving, writing
 from ledger.adapters.langgraph.serde import refuse_serde
 from ledger.adapters.langgraph.typed import TypedSaver
 from ledger.adapters.langgraph.types import Types
-from ledger.adapters.threads import Entry, Located, Threads
+from ledger.adapters.threads import Located, Threads
 from ledger.adapters.threads.copying import copy as copy_thread
 from ledger.adapters.threads.dropping import delete, drop, prune
 from ledger.application.saved_states import SavedState
@@ -178,8 +179,8 @@ class LedgerSaver(Bound, TypedSaver):
         values = {**checkpoint["channel_values"], **carried}
         head = Head(place, at.id, rest, dict(get_checkpoint_metadata(config, metadata)))
         seen = seen_in(config, place, metadata.get("source"))
-        rests = not place.ns and self._rests(config, place, checkpoint, metadata.get("source"))
-        position = self._checkpoints.save(at, head, values, seen, entry_of(config), rests=rests)
+        with saving(self.threads, config, place, checkpoint, metadata.get("source")) as rests:
+            position = self._checkpoints.save(at, head, values, seen, entry_of(config), rests=rests)
         marked = seen is not None and SEEN in configurable(config)
         return place.config(checkpoint["id"], seen=position if marked else None)
 
@@ -192,33 +193,29 @@ class LedgerSaver(Bound, TypedSaver):
             InvalidInput: no thread or no checkpoint is named, or a value is no data; `path` names the place.
         """
         if writes:
-            at, channels = place_of(config), {channel for channel, _ in writes}
-            line = at.thread if not at.ns else None
-            with self._resting.writing(line, at.id, task_id, task_path, channels) as stopped:
-                if is_loop(config):
-                    rests = stopped or (line is not None and saves_at_exit(config))
-                else:
-                    rests = self._is_at_rest(at.thread)
+            at = place_of(config)
+            with writing(self.threads, config, at, writes, task_id, task_path) as rests:
                 self._checkpoints.keep(at, writes, task_id, task_path, entry_of(config), rests=rests)
-            self._gatekeeper.wrote(at.thread, channels)
+            self._gatekeeper.wrote(at.thread, {channel for channel, _ in writes})
 
-    def _rests(
-        self, config: RunnableConfig, place: Place, checkpoint: Checkpoint, source: str | None
-    ) -> bool:
-        if is_loop(config):
-            at_exit = saves_at_exit(config)
-            return self._resting.saved(place.thread, checkpoint, source, at_exit=at_exit)
-        return source in ("fork", "update") and self._is_at_rest(place.thread)
+    def _follow(self, entered: Entered, config: RunnableConfig, loop: Any) -> Following:
+        """Follow the loop that has entered a thread, until it has ended."""
+        own = None if loop is None else own_configurable(loop)
+        if own is not None:
+            own.update((key, said) for key, said in configurable(config).items() if key in (ENTERED, STRICT))
+        is_told = at_end(loop, partial(self._rest, entered))
+        entered.following = self._resting.follow(entered.entry, entered.line, loop if is_told else None)
+        return entered.following
 
-    def _rest(self, entry: Entry) -> None:
-        checkpoint = self._resting.unsaid(entry.thread)
+    def _rest(self, entered: Entered) -> None:
+        """Say that a thread rests whose loop has ended, where that is so."""
+        entered.ended, following = True, entered.following
+        checkpoint = None if following is None else following.ended()
         if checkpoint is not None:
-            rest(entry, checkpoint, self._codec)
-
-    def _is_at_rest(self, thread: str) -> bool:
-        """Tell whether nobody is at work: who edits a state is not, and says nothing of who is."""
-        entry = self.threads.current(thread)
-        return entry is None or entry.run.contract.alive.rests
+            rest(entered.entry, entered.line, checkpoint, self._codec)
+        elif following is not None and following.leaves_work():
+            # Who goes on here enters anew, so that nothing of this is heard any more.
+            self._gatekeeper.wrote(entered.thread, UNFINISHED)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -241,20 +238,15 @@ class LedgerSaver(Bound, TypedSaver):
         place = place_of(config)
         entering = self._gatekeeper.is_entering(config)
         entered = self._gatekeeper.enter(config) if entering else None
-        if entered is not None and loop is not None:
-            own = own_configurable(loop)
-            if own is not None:
-                own.update(
-                    (key, said) for key, said in configurable(config).items() if key in (ENTERED, STRICT)
-                )
-            at_end(loop, partial(self._rest, entered.entry))
+        following = None if entered is None else self._follow(entered, config, loop)
         if place.id is None:
             found = self._checkpoints.newest(place)
             if found is None:
                 return None
             latest = self._checkpoints.load(found, latest=True)
-            if entering:
-                self._resting.loaded(place.thread, latest.checkpoint, latest.pending_writes or ())
+            if following is not None:
+                newest = latest.checkpoint
+                following.loaded(newest, latest.pending_writes or (), newest["id"])
             return latest if entered is None else left(entered, latest, loop)
         found = self._checkpoints.find(place)
         if found is None:
@@ -263,10 +255,15 @@ class LedgerSaver(Bound, TypedSaver):
         if is_loop(config) or SEEN in given:
             given[SEEN] = False
         addressed = self._checkpoints.load(found)
-        if entering:  # its tasks run again, whatever they wrote
-            self._resting.loaded(place.thread, addressed.checkpoint, ())
+        if following is not None:  # its tasks run again, whatever they wrote
+            following.loaded(addressed.checkpoint, (), self._newest_id(place))
         addressed = addressed._replace(config={**config, "configurable": given})
         return addressed if entered is None else left(entered, addressed, loop)
+
+    def _newest_id(self, place: Place) -> str | None:
+        found = self._checkpoints.newest(place)
+        head = None if found is None else self._checkpoints.head(found)
+        return None if head is None else head.place.id
 
     def list(
         self,

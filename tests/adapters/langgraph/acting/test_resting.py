@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 from langgraph.channels import EphemeralValue
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel import NodeBuilder, Pregel
 from langgraph.types import Command, Send, interrupt
 
 from ledger import Actor
-from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld
-from ledger.errors import StateMoved, Superseded
+from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld, import_threads, ledger_run
+from ledger.errors import InvalidInput, StateMoved, Superseded
 from tests.adapters.langgraph.acting.agents import (
+    AGENT,
     DONE,
     PAY,
     Bank,
@@ -361,21 +364,198 @@ async def test_a_graph_that_stopped_at_a_node_rests_in_an_event_loop_too() -> No
         other.faces.close()
 
 
-@pytest.mark.anyio
-async def test_a_graph_that_is_cancelled_in_the_middle_of_a_node_rests_once_it_has_ended() -> None:
-    begun = asyncio.Event()
+class GivenUp:
+    """Two nodes of a step: one works in a thread, and would say something later; the other may fail."""
 
-    async def works(state: MessagesState) -> dict[str, Any]:
-        begun.set()
-        await asyncio.Event().wait()
+    def __init__(self, how: str) -> None:
+        self.fails = how == "sibling"
+        self.begun, self.over, self.done = threading.Event(), threading.Event(), threading.Event()
+        self.heard: list[str] = []
+
+    def works(self, state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        if not self.begun.is_set():
+            self.begun.set()
+            assert self.over.wait(30)
+            with pytest.raises(Superseded) as stopped:
+                ledger_run(config).promise("mail", "Mail", owed_to="customer:17")
+            self.heard.append(type(stopped.value).__name__)
+            self.done.set()
         return {"messages": []}
 
+    def other(self, state: MessagesState) -> dict[str, Any]:
+        assert self.begun.wait(30)
+        fails, self.fails = self.fails, False
+        if fails:
+            raise ValueError("not yet")
+        return {"messages": []}
+
+    def graph(self, saver: LedgerSaver) -> Any:
+        nodes = {"works": self.works, "other": self.other}
+        return graph_of(saver, nodes, (START, "works"), (START, "other"))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("how", ["cancelled", "sibling", "closed"])
+async def test_what_is_given_up_in_an_event_loop_holds_others_off_since_its_threads_go_on(
+    how: str, durability: Any
+) -> None:
+    """Its own session goes on, and what went on in a thread is heard no more."""
+    given_up = GivenUp(how)
     with saving() as saver:
-        running = asyncio.create_task(chain(saver, {"node": works}).ainvoke(ask(), on("t")))
-        await begun.wait()
+        graph, other = given_up.graph(saver), given_up.graph(beside(saver, actor=TWO))
+        await chain(saver, {"before": NOTHING}).ainvoke(ask(), on("t"))
+        if how == "closed":
+            stream = graph.astream(ask(), on("t"), stream_mode="updates", durability=durability)
+            await anext(stream)
+            await stream.aclose()
+        else:
+            running = asyncio.create_task(graph.ainvoke(ask(), on("t"), durability=durability))
+            await asyncio.to_thread(given_up.begun.wait, 30)
+            if how == "cancelled":
+                running.cancel()
+            with pytest.raises(asyncio.CancelledError if how == "cancelled" else ValueError):
+                await running
         assert not rests(saver)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
+        with pytest.raises(ThreadIsHeld, match="still_running"):
+            await other.ainvoke(None, on("t"))
+        await graph.ainvoke(ask(), on("t"))
+        given_up.over.set()
+        assert await asyncio.to_thread(given_up.done.wait, 30)
+        assert given_up.heard == ["Superseded"]
         assert rests(saver)
         saver.faces.close()
+        other.checkpointer.faces.close()
+
+
+def slowly(first: int = 2) -> tuple[Callable[[Any], dict[str, Any]], threading.Event, threading.Event]:
+    """Return a node that waits when it has run so many times, with when it does, and what lets it go on."""
+    begun, over, ran = threading.Event(), threading.Event(), list[int]()
+
+    def node(state: Any) -> dict[str, Any]:
+        ran.append(1)
+        if len(ran) == first:
+            begun.set()
+            assert over.wait(30)
+        return {"messages": []}
+
+    return node, begun, over
+
+
+@pytest.mark.parametrize("mode", ["updates", "values"])
+def test_closing_a_stream_says_nothing_of_the_turn_after_it(mode: Any) -> None:
+    node, begun, over = slowly(2 if mode == "updates" else 1)
+    with saving() as saver:
+        graph = graph_of(saver, {"a": node, "b": NOTHING}, (START, "a"), ("a", "b"))
+        stream = graph.stream(ask(), on("t"), stream_mode=mode, durability="sync")
+        next(stream)
+        later = threading.Thread(target=graph.invoke, args=(ask(), on("t")))
+        later.start()
+        assert begun.wait(30)
+        stream.close()
+        assert not rests(saver)
+        over.set()
+        later.join()
+        assert rests(saver)
+
+
+def test_a_turn_that_ends_beside_a_stream_that_is_open_rests_once_that_is_closed() -> None:
+    with saving() as saver:
+        graph = graph_of(saver, {"a": NOTHING, "b": NOTHING}, (START, "a"), ("a", "b"))
+        stream = graph.stream(ask(), on("t"), stream_mode="updates", durability="sync")
+        next(stream)
+        graph.invoke(ask(), on("t"))
+        assert not rests(saver)
+        stream.close()
+        assert rests(saver)
+
+
+class Odd:
+    """It is no data."""
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("where", ["asked", "returned", "given"])
+def test_a_graph_whose_state_could_not_be_saved_rests(where: str, durability: Any) -> None:
+    def node(state: Any) -> Any:
+        if where == "asked":
+            interrupt(Odd())
+        return {"what": Odd()}
+
+    def graph(saver: LedgerSaver, node: Any) -> Any:
+        builder: Any = StateGraph(Free)
+        builder.add_node("node", node)
+        return builder.add_edge(START, "node").compile(checkpointer=saver)
+
+    with saving() as saver:
+        quick = lambda _: {"what": 2}  # noqa: E731
+        graph(saver, quick).invoke({"what": 1}, on("t"))
+        given: Any = {"what": Odd() if where == "given" else 1}
+        with pytest.raises(InvalidInput):
+            graph(beside(saver), node).invoke(given, on("t"), durability=durability)
+        assert rests(saver)
+        assert graph(beside(saver, actor=TWO), quick).invoke({"what": 3}, on("t")) == {"what": 2}
+
+
+class Free(TypedDict):
+    what: Any
+
+
+# --- who works -----------------------------------------------------------------------------------------
+
+WORKERS = {
+    "agents": (TWO, THREE),
+    "services": (Actor("service:w", session="one"), Actor("service:w", session="two")),
+    "without sessions": (Actor("service:w"), Actor("service:v")),
+    "people": (Actor("human:kim"), Actor("human:lou")),
+}
+OPENERS = (AGENT, Actor("service:api", session="api"), Actor("service:api"), Actor("human:ann"))
+
+
+@pytest.mark.parametrize("opener", OPENERS, ids=str)
+@pytest.mark.parametrize("kind", WORKERS)
+def test_who_opened_the_run_of_a_thread_holds_nobody_off(kind: str, opener: Actor) -> None:
+    node, begun, over = slowly(1)
+    with saving() as saver:
+        run = saver.ledger.open_run("t#1", goal="Answer", thread="t", actor=opener)
+        run.promise("mail", "Mail", owed_to="customer:17")
+        one, two = (graph_of(beside(saver, actor=at), {"a": node}, (START, "a")) for at in WORKERS[kind])
+        working = threading.Thread(target=one.invoke, args=(ask(), on("t")))
+        working.start()
+        assert begun.wait(30)
+        with pytest.raises(ThreadIsHeld, match="still_running"):
+            two.invoke(ask(), on("t"))
+        over.set()
+        working.join()
+        for graph in (two, one):
+            graph.invoke(ask(), on("t"))
+            assert rests(saver)
+
+
+@pytest.mark.parametrize("actor", [Actor("human:kim"), Actor("service:desk")], ids=str)
+def test_who_edits_a_thread_by_hand_holds_nobody_off(actor: Actor) -> None:
+    with saving() as saver:
+        graph, by_hand, other = (
+            graph_of(at, {"a": NOTHING}, (START, "a"))
+            for at in (saver, beside(saver, actor=actor), beside(saver, actor=TWO))
+        )
+        saver.ledger.open_run("t#1", goal="Answer", thread="t", actor=actor)
+        by_hand.update_state(on("t"), ask("edited"))
+        other.invoke(ask(), on("t"))
+        by_hand.update_state(on("t"), ask("edited"))
+        graph.invoke(ask(), on("t"))
+        assert rests(saver)
+
+
+def test_threads_that_are_imported_or_copied_rest_whoever_did_so() -> None:
+    before = InMemorySaver()
+    graph_of(before, {"a": NOTHING}, (START, "a"), interrupt_before=["a"]).invoke(ask(), on("t"))  # type: ignore[arg-type]
+    with saving() as saver:
+        desk = beside(saver, actor=Actor("service:desk"))
+        import_threads(before, desk)
+        desk.copy_thread("t", "copy")
+        for thread in ("t", "copy"):
+            assert rests(saver, f"{thread}#1")
+            graph = graph_of(saver, {"a": NOTHING}, (START, "a"))
+            graph.invoke(None, on(thread))
+            assert not graph.get_state(on(thread)).next

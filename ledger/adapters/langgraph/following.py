@@ -50,6 +50,7 @@ class Following:
         self.incarnation = (entry.run.id, entry.run.incarnation)
         self._every = every
         self._loop = loop
+        self._left = False
         self._changed = threading.Condition()
         self._step = _Step("", None)
         self._ended: set[str] = set()
@@ -120,9 +121,10 @@ class Following:
         It is not where that is said, where another loop is at work on the thread, nor where something of this
         one may be.
         """
-        alone = self._every.is_alone(self)
+        idle = self._is_idle()
+        self._left, self._loop = self.leaves_work(), None
         self._every.leave(self)
-        return None if self._rests or not alone or self.leaves_work() else self.newest
+        return self.newest if idle and not self._rests else None
 
     def leaves_work(self) -> bool:
         """Tell whether tasks were given up that may be at work still, in threads.
@@ -131,8 +133,8 @@ class Following:
         """
         loop = self._loop
         if not isinstance(getattr(loop, "stack", None), AsyncExitStack) or loop.status != "pending":
-            return False
-        return any(not self._has_ended(one) for one in list(loop.tasks.values()))
+            return self._left
+        return any(not self._has_ended(one) for one in list((getattr(loop, "tasks", None) or {}).values()))
 
     def _has_ended(self, task: Any) -> bool:
         failed = [value for channel, value in list(task.writes) if channel == ERROR]

@@ -17,8 +17,9 @@ from ledger.application.statements import Context, Doubt, Stated, Statement
 from ledger.canonical import invalid
 from ledger.commands import Command
 from ledger.errors import InvalidInput, LedgerError, StoreUnavailable
-from ledger.events import EffectReconciled, Event
+from ledger.events import ApprovalAnswered, EffectReconciled, Event
 from ledger.record import Record
+from ledger.run.approvals import key_of
 from ledger.run.decide import may_yield
 from ledger.values import Kept, Payload, Runtime, Source
 
@@ -48,6 +49,9 @@ def _says(event: Event, command: Command) -> bool:
     if isinstance(event, EffectReconciled) and event.method == "late_outcome":
         # What another run of the lineage recorded takes the place of what was found out here.
         return bool(said["key"] == event.key)
+    if isinstance(event, ApprovalAnswered) and event.answer == "denied":
+        # A no is to the act, also where that was asked about anew since.
+        said = {**said, "id": event.id} if key_of(said["id"]) == key_of(event.id) else said
     return all(
         _is_decided(name, said[name], stands[name]) or _same(said[name], stands[name])
         for name in said.keys() & stands.keys()

@@ -94,7 +94,7 @@ class World:
 def test_whatever_append_a_process_dies_at_each_order_is_paid_once(durability: Any, stored: bool) -> None:
     whole, told = World().run(durability)
     assert told["messages"][-1].content == "done"
-    assert whole.appends > 6
+    assert whole.appends > 4  # those of calls that run at once may join
     for at in range(whole.appends):
         world = World()
         store, told = world.run(durability, at=at, stored=stored)

@@ -99,8 +99,8 @@ class OpenRun(Command):
 class SuspendRun(Command):
     """Stop a run until it is resumed.
 
-    Nothing that acts begins in its children either, where a person asks, or a service that is not its program.
-    An agent stops the run alone, and so does its program, which may wait for them.
+    Nothing that acts begins in its children either, where a person asks for it, or a service that is not its
+    program. An agent stops the run alone, and so does its program, which may wait for them.
     """
 
     name = "run.suspend"

@@ -60,7 +60,10 @@ def test_what_time_makes_of_it_is_said_only_when_a_time_is_given() -> None:
     ("events", "status"),
     [
         ([], "open"),
-        ([e.RunSuspended(cause="asked", reason="lunch\nand\u2028more")], 'suspended by service:test: "lunch and more"'),
+        (
+            [e.RunSuspended(cause="asked", reason="lunch\nand\u2028more")],
+            'suspended by service:test: "lunch and more"',
+        ),
         ([x.HELD], "held, the gate said replan"),
         ([x.HELD, e.RunClosed(outcome=Ending.FAILED)], "closed as failed"),
     ],

@@ -206,9 +206,7 @@ def test_a_function_in_an_annotation_does_not_make_it_another_class() -> None:
     assert vars(read) == {"items": ["a"], "count": 1, "total": 7}
 
     def model() -> Any:
-        return create_model(
-            "Cart", items=(list[Annotated[str, lambda: None]], Field(default_factory=list))
-        )
+        return create_model("Cart", items=(list[Annotated[str, lambda: None]], Field(default_factory=list)))
 
     assert read_as(model(), model().model_construct(items=(1, 2))).items == (1, 2), "not validated"
 

@@ -328,7 +328,6 @@ def test_the_command_that_clears_a_thread_is_taken_as_it_is_printed(tmp_path: Pa
     assert line == f"intent-ledger resume 't#1' --dry-run --ledger '{path}' --tenant shop"
 
 
-
 @pytest.mark.parametrize("again", [False, True])
 def test_a_conversation_to_which_nobody_gave_a_goal_may_lie_still(again: bool) -> None:
     clock = [datetime(2026, 1, 30, tzinfo=UTC)]

@@ -20,4 +20,6 @@ def on_above(contract: Contract, question: Question) -> Iterator[Reason]:
         if one.closed is not None:
             yield reason("ended_above", stop_told(one), since=one.closed.at, who=one.closed.by)
         elif one.suspended is not None:
-            yield reason("suspended_above", stop_told(one), since=one.suspended.at, who=one.suspended.by)
+            yield reason(
+                "suspended_above", stop_told(one), since=one.suspended.at, who=one.suspended.asked_by
+            )

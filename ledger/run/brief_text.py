@@ -98,7 +98,7 @@ def _standing(brief: Brief) -> Iterator[str]:
     if brief.stopped is not None:
         yield f"stopped since {_place(brief.stopped.at, brief.stopped.position)}"
     if (waits := brief.suspended) is not None:
-        yield f"suspended ({waits.cause}){by(waits.by, waits.said_by)}: {words(waits.reason)}" + note(
+        yield f"suspended ({waits.cause}){by(waits.asked_by, waits.said_by)}: {words(waits.reason)}" + note(
             _place(waits.at, waits.position)
         )
     if (ended := brief.closed) is not None:

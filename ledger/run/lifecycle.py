@@ -74,19 +74,15 @@ def suspended(contract: Contract, event: RunSuspended, record: Record) -> Change
     """The run waits, with the cause and the reason, until it is resumed."""
     suspension = Suspension(
         at=record.at,
-        by=event.by or _asker(event.cause, record.actor),
+        by=event.by,
         cause=event.cause,
         position=record.position,
         reaches_children=_reaches_children(contract, event.cause, event.by, record.actor),
         reason=event.reason,
         said_by=said_by(record.actor, event.by),
+        written_by=None if event.by is not None or event.cause in CAUSES else acting(record.actor),
     )
     return {"stopped": _stopped(contract, record), "suspended": suspension}
-
-
-def _asker(cause: str, actor: Actor) -> str | None:
-    """Name who suspended a run where nobody is named: who wrote it. What a limit stops nobody asked for."""
-    return None if cause in CAUSES else acting(actor)
 
 
 def _reaches_children(contract: Contract, cause: str, by: str | None, actor: Actor) -> bool:
@@ -234,7 +230,7 @@ def suspend(contract: Contract, command: SuspendRun, given: Given) -> Decision:
         and not counts_more
         and old.reaches_children == _reaches_children(contract, "asked", command.by, given.actor)
         and (old.cause, old.reason) == ("asked", command.reason)
-        and old.by == (command.by or _asker("asked", given.actor))
+        and old.asked_by == (command.by or acting(given.actor))
     ):
         return stands_at(old.position)
     return admitted(stated(RunSuspended, command, cause="asked"))

@@ -62,7 +62,7 @@ def _status(contract: Contract) -> str:
         return f"held, the gate said {contract.held.verdict}"
     if contract.suspended is not None:
         stop = contract.suspended
-        return f"suspended{by(stop.by, stop.said_by)}: {quoted(stop.reason)}"
+        return f"suspended{by(stop.asked_by, stop.said_by)}: {quoted(stop.reason)}"
     return "open"
 
 

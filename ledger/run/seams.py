@@ -32,7 +32,7 @@ def _lines(contract: Contract, now: datetime, take_over: bool) -> Iterator[str]:
     )
     if contract.suspended is not None:
         stop = contract.suspended
-        yield f"It had been suspended{by(stop.by, stop.said_by)}: {quoted(stop.reason[:_WORDS])}"
+        yield f"It had been suspended{by(stop.asked_by, stop.said_by)}: {quoted(stop.reason[:_WORDS])}"
     if contract.held is not None:
         kinds = ", ".join(dict.fromkeys(reason.kind for reason in contract.held.reasons))
         yield f"It had been held, the gate said {contract.held.verdict}: {kinds}"

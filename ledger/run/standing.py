@@ -79,7 +79,7 @@ class Suspension(Value):
 
     at: Instant
     by: Party | None = None
-    """Who asked for it; where nobody was named, who wrote it. None: a limit stopped it."""
+    """Who asked for it, as was said."""
     cause: Id
     position: Position
     reaches_children: bool = False
@@ -88,6 +88,13 @@ class Suspension(Value):
     reason: Text
     said_by: Principal | None = None
     """The agent that wrote it in the name of `by`; None: nobody's word stands between."""
+    written_by: Principal | None = None
+    """Who wrote it, where nobody is named as who asked for it; None: somebody is, or a limit stopped it."""
+
+    @property
+    def asked_by(self) -> str | None:
+        """Who asked for it, or else wrote it; None: a limit stopped the run."""
+        return self.by or self.written_by
 
 
 class Hold(Value):

@@ -82,7 +82,7 @@ def test_who_wrote_a_suspension_is_told_where_nobody_is_said_to_have_asked_for_i
     run = given(x.opened()).by(Actor("human:kim")).when(SuspendRun(reason="lunch")).after
     told = run.contract.suspended
     assert told is not None
-    assert (told.by, told.said_by) == ("human:kim", None)
+    assert (told.asked_by, told.said_by) == ("human:kim", None)
     assert "Status: suspended by human:kim: " in run.contract.to_prompt(None)
     assert "- suspended (asked) by human:kim: lunch" in brief_of(run, START).to_markdown()
     assert 'It had been suspended by human:kim: "lunch"' in seam(run.contract, START)

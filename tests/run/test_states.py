@@ -297,7 +297,9 @@ def test_a_program_that_saves_is_alive_and_a_person_who_does_is_none() -> None:
     later = SAVED.later(hours=1)
     for event in (TWO, e.StatePartSaved(content=x.BLOB, state="s-1", task="t")):
         assert later.also(event).contract.alive.position == 3
-    by_hand = later.by(KIM).also(TWO).contract
+    assert later.by(KIM).also(TWO).contract.alive.by == KIM  # nobody else is at work on it
+    edited = TWO.with_fields({"branch": True})
+    by_hand = later.by(KIM).also(edited).contract
     assert by_hand.alive == SAVED.contract.alive
     assert [one.what for one in by_hand.meanwhile] == ["state s-2 was saved by hand"]
     cleared = later.also(dropped("s-1")).contract

@@ -87,7 +87,7 @@ def _about(contract: Contract) -> Iterator[str]:
         yield ", ".join(named)
     if contract.suspended is not None:
         waiting = contract.suspended
-        who = "" if waiting.by is None else f" by {quoted(waiting.by)}"
+        who = "" if waiting.asked_by is None else f" by {quoted(waiting.asked_by)}"
         if waiting.said_by is not None:
             who += f", as {quoted(waiting.said_by)} says"
         yield f"suspended{who} at position {waiting.position} ({waiting.cause}): {waiting.reason}"

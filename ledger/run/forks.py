@@ -47,9 +47,10 @@ def fork(contract: Contract, command: ForkRun, given: Given) -> Decision:
     if then.plan is not None:
         events.append(PlanCommitted(by=then.plan.by, reason=then.plan.reason, steps=then.plan.steps))
     events += (again(ObservationRecorded, item) for item in then.observations if item.invalidated is None)
-    events += (again(MessageRecorded, item) for item in then.messages)
     if then.summary is not None:
+        # Before the messages that came after it: one of them may have the id of the last that it stands for.
         events.append(again(MessagesSummarised, then.summary))
+    events += (again(MessageRecorded, item) for item in then.messages)
     if then.cursor is not None:
         events.append(again(CursorMoved, then.cursor))
     return Admitted((), beside={command.as_run: tuple(events)})

@@ -70,6 +70,18 @@ def test_a_fork_stands_where_its_origin_stood_and_may_and_owes_nothing(at: int) 
     assert decided.after.contract == ORIGIN.contract
 
 
+def test_a_message_with_the_id_of_the_last_that_was_summarised_is_said_in_the_fork() -> None:
+    run = given(
+        x.opened(),
+        x.message(),
+        e.MessagesSummarised(content=x.SAID, count=1, through="m-1"),
+        x.message(role="assistant"),
+    )
+    fresh = run.when(fork(4)).after.other("run-2").contract
+    assert [(one.id, one.role) for one in fresh.messages] == [("m-1", "assistant")]
+    assert fresh.summary is not None
+
+
 def _said(items: Any, placed: set[str]) -> list[dict[str, Any]]:
     return [item.model_dump(exclude=placed) for item in items]
 

@@ -53,7 +53,10 @@ def on_life(contract: Contract, question: Question) -> Iterator[Reason]:
     rival = None if stopped is None or not is_agent(actor) else stopped.rival
     if (stopped is not None and rival is None) or question.take_over or _is_untouched(contract):
         return
-    if alive.rests or (alive.by, alive.session) == (actor.id, actor.session):
+    if alive.rests or (actor.id, actor.session) in (
+        (alive.by, alive.session),
+        (alive.served_by, alive.served_in),
+    ):
         return
     leased = any(one.inherited_from is None and _is_leased(one, question) for one in contract.effects)
     if leased or question.now < after(alive.at, question.live_seconds):

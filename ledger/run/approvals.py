@@ -42,9 +42,17 @@ from ledger.values import Actor, Party, Runtime
 
 def requested(contract: Contract, event: ApprovalRequested, record: Record) -> Changes:
     """The request waits for an answer, in the place of any earlier one about the act."""
-    by, before = acting(record.actor), _people(asked_about(contract, event.key))
+    old = asked_about(contract, event.key)
+    said = None if old is None or not is_denied(old) else old.answered
     view = placed(
-        Approval, event, record, answered=None, requested_by=by, requesters=before, terms=record.terms
+        Approval,
+        event,
+        record,
+        answered=None,
+        heard_until=said.position if said is not None else 0 if old is None else old.heard_until,
+        requested_by=acting(record.actor),
+        requesters=_people(old),
+        terms=record.terms,
     )
     kept = tuple(item for item in contract.approvals if item.id != event.id and item.key != event.key)
     return {"approvals": (*kept, view)}
@@ -248,7 +256,7 @@ def _asked_anew(contract: Contract, command: AnswerApproval) -> Approval | None:
     now = None if key is None else asked_about(contract, key)
     if key is None or now is None or not (now.answered is None or is_denied(now)):
         return None
-    places = range(now.position - 1, 0, -1)
+    places = range(now.position - 1, now.heard_until, -1)
     return now if any(approval_id(contract.run, key, at) == command.id for at in places) else None
 
 

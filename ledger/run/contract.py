@@ -182,6 +182,9 @@ class Approval(ApprovalRequested):
 
     answered: Answer | None = None
     at: Instant
+    heard_until: Count = 0
+    """Where a person denied the act last before this was asked; 0: nobody had. A no to what was asked before
+    that has been heard, and is none to this."""
     position: Position
     requested_by: Party | None = None
     """Who decides for whom it was asked: they cannot answer."""

@@ -98,8 +98,8 @@ def _reaches_children(contract: Contract, cause: str, by: str | None, actor: Act
     if cause != "asked" or is_agent(actor) or asked.startswith("agent:"):
         return False
     last = contract.__dict__["alive"]  # in a long replay the record of it
-    at_work = last.actor.id if isinstance(last, Record) else last.by
-    return not asked.startswith("service:") or asked != at_work
+    at_work = (last.actor.id,) if isinstance(last, Record) else (last.by, last.served_by)
+    return not asked.startswith("service:") or asked not in at_work
 
 
 def _stopped(contract: Contract, record: Record) -> Stopped:

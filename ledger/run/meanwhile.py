@@ -107,6 +107,10 @@ def _is_sign(contract: Contract, event: e.Event, record: Record) -> bool:
     if kind is e.StateSaved and record.actor.kind == "human" and event.branch:  # type: ignore[attr-defined]
         return False
     if _is_work(event):
+        # Nobody begins to work on a run by what they were refused.
+        refused = kind is e.EffectRefused and not _is_by(contract.__dict__["alive"], record.actor)
+        if refused and _is_left_to_others(contract, contract.__dict__["alive"]):
+            return False
         return beside(contract, record.actor) is None
     if contract.stopped is not None or kind not in _ITS_OWN:
         return (
@@ -135,7 +139,8 @@ def _sign(contract: Contract, event: e.Event, record: Record) -> Alive | Record:
         return alive(record, begun=True)
     if type(event) is not e.RunResumed and _serves(contract, last, record.actor):
         one = alive(last) if isinstance(last, Record) else last
-        return alive(record).with_fields({"by": one.by, "session": one.session})
+        served = {"served_by": record.actor.id, "served_in": record.actor.session}
+        return alive(record).with_fields({"by": one.by, "session": one.session, **served})
     # Left open: of a long replay only the last sign is ever read.
     return record
 
@@ -249,6 +254,8 @@ def alive(record: Record, *, begun: bool = False) -> Alive:
             "by": record.actor.id,
             "position": record.position,
             "rests": getattr(record.event, "rests", False),
+            "served_by": None,
+            "served_in": None,
             "session": record.actor.session,
         }
     )

@@ -36,6 +36,10 @@ class Alive(Value):
     position: Position
     rests: bool = False
     """It said that it waits for somebody: nothing is at work."""
+    served_by: Principal | None = None
+    """The service that did it for an agent at work on the run, which is who it is from; None: nobody's."""
+    served_in: Id | None = None
+    """The session of that service."""
     session: Id | None = None
 
 

@@ -87,6 +87,14 @@ def test_a_program_that_said_that_it_rests_holds_nobody_off() -> None:
     assert kinds(rests.also(x.state("state-2")).by(ANOTHER)) == ["still_running"]
 
 
+def test_a_service_that_works_for_an_agent_is_not_held_by_what_it_did_itself() -> None:
+    worker = Actor("service:worker", session="w-1")
+    run = given(x.opened(), MOVED, actor=PROGRAM).later(seconds=1).by(worker).also(MOVED).later(seconds=1)
+    assert kinds(run.by(worker)) == kinds(run.by(PROGRAM)) == []
+    for other in (ANOTHER, Actor(worker.id, session="w-2")):
+        assert kinds(run.by(other)) == ["still_running"]
+
+
 def test_who_rests_while_an_act_is_being_executed_is_waited_for() -> None:
     acting = given(x.opened(), x.intended(), x.started(), x.state(rests=True), actor=PROGRAM).later(seconds=1)
     assert kinds(acting.by(ANOTHER)) == ["effect_executing"]

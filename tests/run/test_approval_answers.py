@@ -130,6 +130,19 @@ def test_a_no_to_an_earlier_request_takes_no_yes_back() -> None:
     assert approval(after) == approval(again)
 
 
+def test_a_no_that_was_heard_before_somebody_asked_anew_is_none_to_that() -> None:
+    """It comes twice, of a queue or of who did not hear that it was stored."""
+    again = anew(denied(WAITING), by=LEE)
+    after, rule = heard(again, saying("denied"))
+    assert (rule, approval(after).answered) == ("approval_not_found", None)
+    begins(approved(after.by(AGENT)))
+    later = anew(after.also(OTHER_GOAL), by=LEE)
+    assert rule_of(later.by(KIM).when(saying("denied")).decision) is None
+    assert approval(later.by(KIM).when(saying("denied")).after).answered is None
+    said, rule = heard(later, saying("denied", id=approval(again).id))
+    assert (rule, said.contract.approvals[0].answered is not None) == (None, True)
+
+
 def test_an_answer_after_the_act_was_done_is_recorded_and_changes_nothing() -> None:
     done = begun(approved(WAITING)).when(succeed()).after
     after, rule = heard(done, saying("denied", LEE))

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from ledger import events as e
+from ledger.commands import SuspendRun
 from ledger.run.contract import WINDOW, Contract
 from ledger.run.meanwhile import _ITS_OWN, _SIGNS, _WORDS
 from ledger.run.seams import seam
@@ -100,6 +101,11 @@ def test_what_a_service_does_for_an_agent_is_its_sign_of_life_and_takes_nothing_
         served = WORKED.by(service).also(event)
         alive = served.contract.alive
         assert (alive.by, alive.session, alive.position) == (PROGRAM.id, PROGRAM.session, 3)
+        assert (alive.served_by, alive.served_in) == (service.id, service.session)
+        # It may wait for the run's parts, and stops none of them.
+        stopped = served.when(SuspendRun(reason="until the part is done")).after.contract.suspended
+        assert stopped is not None
+        assert not stopped.reaches_children
         stranger = served.by(Actor("agent:mail", session="s-7")).also(e.CursorMoved(node="mail"))
         assert stranger.contract.alive == alive
         let_go_on = WORKED.by(service).also(x.RESUMED, event).contract.alive
@@ -117,6 +123,18 @@ def test_who_works_first_on_what_somebody_else_opened_is_its_program() -> None:
             assert not begun.contract.alive.begun
             other = begun.by(Actor("agent:more")).also(e.CursorMoved(node="mail"))
             assert other.contract.alive == begun.contract.alive
+
+
+def test_nobody_begins_to_work_on_a_run_by_what_they_were_refused() -> None:
+    stray = Actor("agent:stray", session="s-7")
+    refused = e.EffectRefused(rule="authority_exceeded", tool="mail")
+    for opener in (PROGRAM, Actor("service:api"), KIM):
+        run = given(x.opened(), actor=opener).later(seconds=1)
+        begun = run.by(stray).also(refused)
+        assert begun.contract.alive == run.contract.alive
+        working = begun.by(PROGRAM).also(e.CursorMoved(node="pay"))
+        assert working.contract.alive.by == PROGRAM.id
+        assert last_sign(working.also(refused)) == 4
 
 
 def test_a_rest_that_another_agent_says_is_none_and_ends_none() -> None:

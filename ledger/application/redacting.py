@@ -70,12 +70,24 @@ def redacted(kind: type[c.Command], fields: Mapping[str, Any], redact: Redact) -
         given = fields.get(name)
         if given is None:
             continue
-        kept = (_text_without if in_json else _without)(given, redact, f"{name} of {kind.name}")
+        what = f"{name} of {kind.name}"
+        if name == "external_ref":
+            kept = value_without(given, redact, what)
+        else:
+            kept = (_text_without if in_json else _without)(given, redact, what)
         if not kind.report:
             kept = _fitting(kept, given)
         if kept is not given:
             changed[name] = kept
     return {**fields, **changed} if changed else fields
+
+
+def value_without(value: Any, redact: Redact, what: str) -> Any:
+    """Leave the secrets out of what a program reads again; a text by itself is no words there."""
+    if not isinstance(value, str):
+        return redact(value, what)
+    (kept,) = redact((value,), what)
+    return kept
 
 
 @cache
@@ -128,5 +140,5 @@ def _text_without(text: Any, redact: Redact, what: str) -> Any:
         value = load_text(text)
     except (InvalidInput, TypeError):
         return text  # it is told when the command is built
-    kept = redact(value, what)
+    kept = value_without(value, redact, what)
     return text if kept is value else canonical_text(kept)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from ledger import commands as c
 from ledger.application.mending import mended
 from ledger.application.payloads import Packed, pack, pack_content, pack_report
-from ledger.application.redacting import redacted
+from ledger.application.redacting import redacted, value_without
 from ledger.application.state_sayings import StateSayings
 from ledger.application.statements import Context
 from ledger.canonical import canonical_text, invalid
@@ -408,7 +408,7 @@ class RunSayings(StateSayings[R]):
         `fresh_for` in seconds: None never goes stale, 0 is never reused. `more` are further fields of
         `ledger.commands.RecordObservation`.
         """
-        packed = pack_report(self._without_secrets(value, "an observation"), "observation")
+        packed = pack_report(value_without(value, self._without_secrets, "an observation"), "observation")
         return self._say(
             c.RecordObservation,
             blobs=packed,
@@ -510,7 +510,7 @@ class RunSayings(StateSayings[R]):
             StillOpen: `completed` while effects are unsettled or obligations open. `failed`, `cancelled` and
                 `abandoned` end it anyway and list them.
         """
-        kept = self._without_secrets(result, "the result of a run")
+        kept = value_without(result, self._without_secrets, "the result of a run")
         packed = None if kept is None else pack(kept, "result", path="result")
         return self._say(
             c.CloseRun,

@@ -175,6 +175,11 @@ def test_a_reference_of_a_known_shape_is_replaced_in_external_refs(ledger: Any) 
     assert last(ledger).external_ref == "ref [redacted:stripe-key]"
 
 
+def test_the_outsides_id_of_an_act_is_no_words(ledger: Any) -> None:
+    opened(ledger).perform("pay", {}, lambda: Outcome(1, external_ref="token:A1B2C3D4"))
+    assert last(ledger).external_ref == "token:A1B2C3D4"
+
+
 @pytest.mark.parametrize("name", ["step", "occurrence", "key"])
 def test_a_secret_in_what_names_an_act_is_refused(ledger: Any, name: str) -> None:
     options: Any = {name: STRIPE}

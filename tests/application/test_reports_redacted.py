@@ -11,7 +11,9 @@ import pytest
 
 from ledger import Ledger, Run, open_ledger
 from ledger import commands as c
-from ledger.canonical import canonical_text
+from ledger.canonical import MAX_DEPTH, canonical_text
+from ledger.errors import OutcomeUnknown
+from ledger.events import EffectReconciled
 from ledger.values import Ending, Payload
 
 SEEN = datetime(2026, 1, 31, 9, tzinfo=UTC)
@@ -103,3 +105,45 @@ def test_what_holds_no_secret_stays_byte_for_byte_what_it_was(run: Run) -> None:
     said = c.RecordObservation(key="k", observed_at=SEEN, tool="look", value=within(value))
     (record,) = run.do(said).records
     assert record.event.value == said.value  # type: ignore[attr-defined]
+
+
+REFERENCE = "token:A1B2C3D4"
+
+
+def test_the_outsides_id_of_an_act_is_no_words(ledger: Ledger, run: Run) -> None:
+    def pay() -> None:
+        raise TimeoutError
+
+    with pytest.raises(OutcomeUnknown) as told:
+        run.perform("pay", {}, pay)
+    said = c.ReconcileEffect(
+        by="human:kim",
+        evidence="seen",
+        external_ref=REFERENCE,
+        found="happened",
+        key=told.value.key,
+        method="person",
+        result=within(REFERENCE),
+    )
+    run.do(said)
+    (found,) = [one.event for one in ledger.log("r") if isinstance(one.event, EffectReconciled)]
+    assert (found.external_ref, found.result) == (REFERENCE, within(REFERENCE))
+
+
+def test_what_was_seen_is_no_words_however_it_is_said(ledger: Ledger, run: Run) -> None:
+    run.observe("k", REFERENCE, tool="look", observed_at=SEEN)
+    said = c.RecordObservation(key="k", observed_at=SEEN, tool="look", value=within(REFERENCE))
+    assert run.do(said).repeated
+    (seen,) = ledger.contract("r").observations
+    assert seen.value == within(REFERENCE)
+    run.close("failed", reason="It did not work", result=REFERENCE)
+    assert list(ledger.log("r"))[-1].event.result == within(REFERENCE)  # type: ignore[attr-defined]
+
+
+def test_a_value_is_looked_into_as_deep_as_a_record_goes(ledger: Ledger, run: Run, path: Path) -> None:
+    value: object = SECRETS
+    for _ in range(MAX_DEPTH - 1):
+        value = [value]
+    run.observe("k", value, tool="look", observed_at=SEEN)
+    run.observe("text", f"key {TOKEN}", tool="look", observed_at=SEEN)
+    nothing_of_it(ledger, path)

@@ -29,7 +29,13 @@ def test_it_lists_every_shape_and_every_name() -> None:
 
 
 def test_what_it_says_of_words_is_so() -> None:
-    for said in ("the password: see vault", "secret: /run/secrets/db", "it is hunter2", "pin=4821"):
+    for said in (
+        *("the password: see vault", "secret: /run/secrets/db", "it is hunter2", "pin=4821"),
+        *("token: TOKEN_V2_PROD", "password: SHA256", "password: ABC-12345", "password: INC0012345"),
+    ):
         assert said in PAGE
         assert Secrets().redact_words(said) is said
+    for name in ("openai_api_key=", "GITHUB_TOKEN=", "PGPASSWORD="):
+        assert f"`{name}`" in PAGE
+        assert Secrets().redact_words(f"{name}8f14e45f") == f"{name}[redacted:name]"
     assert Secrets().redact_words("password=hunter2") == "password=[redacted:name]"

@@ -38,6 +38,16 @@ RULES = Secrets()
             "token: sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z",
             "token: [redacted:openai-key]",
         ),
+        ("GITHUB_TOKEN=8f14e45fceea167a5a36", "GITHUB_TOKEN=[redacted:name]"),
+        ("PGPASSWORD=hunter2x psql", "PGPASSWORD=[redacted:name] psql"),
+        ("OPENAI_KEY=8f14e45fceea167a5a36", "OPENAI_KEY=[redacted:name]"),
+        ("with openai_api_key=8f14e45fceea167a5a36", "with openai_api_key=[redacted:name]"),
+        ("my_password = hunter2", "my_password = [redacted:name]"),
+        ("--admin-password=hunter2", "--admin-password=[redacted:name]"),
+        ("note: password=hunter2", "note: password=[redacted:name]"),
+        ("at https://shop.example/?password=hunter2", "at https://shop.example/?password=[redacted:name]"),
+        ("secret: wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLE3KEY", "secret: [redacted:name]"),
+        ("token: A1B2C3D4E5", "token: [redacted:name]"),
     ],
 )
 def test_a_value_behind_the_name_of_a_secret_is_replaced(text: str, kept: str) -> None:
@@ -66,6 +76,46 @@ def test_a_value_behind_the_name_of_a_secret_is_replaced(text: str, kept: str) -
 )
 def test_ordinary_words_are_left(text: str) -> None:
     assert RULES.redact_words(text) is text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: DB_PASSWORD_2, token: TOKEN_V2_PROD, secret: env:STRIPE_KEY_2",
+        "token: k8s/prod/db, secret: vault:secret/data/db#pw1, token: projects/p1/secrets/s2/versions/3",
+        "secret: arn:aws:secretsmanager:eu-west-1:123456789012:secret:Db-a1B2c3",
+        "token: CVE-2024-12345, token: PO-2024-0017, token: HR/2024/17, secret: INC0012345",
+        "credentials: kim2@example.com",
+        "password: SHA256, signing_key: secp256k1, token: OAuth2.0, password: PBKDF2-HMAC-SHA256",
+        "secret_key: AES-256-GCM, password: argon2id",
+        "password: 12chars, password: 2FA-only, password: 90days",
+        "authorization: A1B2C3D4, Authorization=PO-2024-0017x, proxy-authorization: k9x7Q2mm, pin: k9x7Q2mm",
+    ],
+)
+def test_references_and_prose_behind_a_name_are_left(text: str) -> None:
+    assert RULES.redact_words(text) is text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "next_page_token=abc12345, sync_token=abc12345",
+        "my_password: hunter2, GITHUB_TOKEN: 8f14e45fceea",
+        "IDEMPOTENCY_KEY=a1b2c3d4e5, PUBLIC_KEY=a1b2c3d4e5, NEXT_TOKEN=a1b2c3d4e5",
+        "auth_pin=k9x7Q2mm",
+        "monkey=a1b2c3d4e5, passwordless=a1b2c3d4e5",
+    ],
+)
+def test_a_longer_name_counts_only_where_it_is_set_and_says_so(text: str) -> None:
+    assert RULES.redact_words(text) is text
+
+
+def test_a_name_that_was_taken_away_is_found_by_none_of_its_parts() -> None:
+    assert RULES.without_names("db_password").redact_words("db_password=hunter2") == "db_password=hunter2"
+    fewer = RULES.without_names("token", "password")
+    assert fewer.redact_words("GITHUB_TOKEN=abc12345 PGPASSWORD=hunter2") == (
+        "GITHUB_TOKEN=abc12345 PGPASSWORD=hunter2"
+    )
 
 
 def test_names_are_those_that_count_for_fields() -> None:
@@ -139,9 +189,21 @@ def test_words_without_secrets_are_not_changed_again(text: str) -> None:
             "token: " * 30_000,
             "password='" * 30_000,
             "a-" * 150_000,
+            "note:password=" * 30_000,
+            "password=" + "a." * 40 + "Z9!x",
+            "password=" + "a." * 60_000 + "@1Z",
+            "a_" * 150_000,
+            "my_password=" * 20_000,
         ),
         *("password=" + "a/" * 150_000, "password=" + "a-" * 150_000, "password=" + "a" * 300_000 + ")" * 9),
-        *("password=a1" + "a1." * 90_000, "password=a1" + ")" * 300_000, "token:" + " " * 300_000),
+        *(
+            "note:password=" * 30_000,
+            "a_" * 150_000,
+            "my_password=" * 20_000,
+            "password=a1" + "a1." * 90_000,
+            "password=a1" + ")" * 300_000,
+            "token:" + " " * 300_000,
+        ),
     ],
 )
 def test_no_text_takes_long(flood: str) -> None:

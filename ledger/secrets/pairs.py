@@ -26,6 +26,8 @@ _VALUE = re.compile(
     re.ASCII,
 )
 _STOPS = ".:!?)]}"
+_WITHIN = (":", "/")
+"""In front of a name and a colon they make it part of a longer one: `arn:…:secret:db`, `acme/token:1.2`."""
 _SHORTEST, _SHORTEST_PASSWORD = 8, 6
 
 _NO_PAIR = frozenset({"authorization", "proxyauthorization", "pin"})
@@ -72,7 +74,10 @@ def without_pairs(text: str, names: Set[str]) -> str:
     while (found := _NAME.search(text, at)) is not None:
         # What stands behind another name may be a pair itself: `note: password=hunter2`.
         at = found.end()
-        if not _says_secret(found["name"], "=" in found["sets"], names):
+        is_set = "=" in found["sets"]
+        if not is_set and text[found.start() - 1 : found.start()] in _WITHIN:
+            continue
+        if not _says_secret(found["name"], is_set, names):
             continue
         value = _VALUE.match(text, at)
         if value is None:

@@ -85,6 +85,7 @@ def test_ordinary_words_are_left(text: str) -> None:
         "token: k8s/prod/db, secret: vault:secret/data/db#pw1, token: projects/p1/secrets/s2/versions/3",
         "secret: arn:aws:secretsmanager:eu-west-1:123456789012:secret:Db-a1B2c3",
         "token: CVE-2024-12345, token: PO-2024-0017, token: HR/2024/17, secret: INC0012345",
+        "in arn:aws:secretsmanager:eu-1:123456789012:secret:Db-a1B2c3, urn:token:A1B2C3D4, acme/token:1.2.3a",
         "credentials: kim2@example.com",
         "password: SHA256, signing_key: secp256k1, token: OAuth2.0, password: PBKDF2-HMAC-SHA256",
         "secret_key: AES-256-GCM, password: argon2id",

@@ -14,7 +14,7 @@ from ledger.adapters.langgraph.calls import Answered, Call, Find, Load, May, See
 from ledger.adapters.langgraph.earlier import Known
 from ledger.adapters.langgraph.running import entered_with
 from ledger.application.refusals import refusal_error
-from ledger.errors import ApprovalNotFound, InvalidInput, RunIsClosed
+from ledger.errors import ApprovalNotFound, EffectNotFound, InvalidInput, LedgerError, NotOpen, RunIsClosed
 from ledger.run.approvals import key_of
 from ledger.run.contract import Contract
 from ledger.run.decision import Refusal
@@ -47,6 +47,7 @@ def taken(call: Call, options: dict[str, Any]) -> Generator[Step, Any, dict[str,
 
     Raises:
         InvalidInput: it is no answer, and what was asked waits for one.
+        ApprovalDenied: it is a no to what is asked nowhere here.
     """
     place = interrupts.place(call.config)
     if place is None:
@@ -60,6 +61,9 @@ def taken(call: Call, options: dict[str, Any]) -> Generator[Step, Any, dict[str,
         # It may be meant for a no, whether or not the act needs a person by now. Answered is answered.
         if interrupts.is_awaited((yield See()), call.config, kept):
             raise
+        asked = interrupts.key_asked(call.config, kept)
+        if asked is not None and not (yield from _is_known(asked)):
+            raise  # it was asked elsewhere, and nobody has answered it here
         return options
     key = None if answer is None else (yield from _record(answer))
     if key is None or call.looks:
@@ -77,6 +81,7 @@ def heard(config: RunnableConfig) -> Generator[Step, Any, bool]:
 
     Raises:
         InvalidInput: it is no answer to what was asked.
+        ApprovalDenied: it is a no to what is asked nowhere here.
     """
     place = interrupts.place(config)
     if place is None:
@@ -87,6 +92,14 @@ def heard(config: RunnableConfig) -> Generator[Step, Any, bool]:
     if answer is None:
         return False
     yield from _record(answer)
+    return True
+
+
+def _is_known(key: str) -> Generator[Step, Any, bool]:
+    try:
+        yield Find(key)
+    except EffectNotFound:
+        return False
     return True
 
 
@@ -101,15 +114,44 @@ def _record(answer: interrupts.Answer) -> Generator[Step, Any, str | None]:
     """Record an answer, and return the key of the act that it is about; None: nothing waits for it.
 
     A no to what a run asked that has ended by now is recorded there, where the runs after it find it.
+
+    Raises:
+        ApprovalDenied: it is a no to what nobody here waits for: to what another thread asked, of which this
+            one is a copy, or to what was approved before. The call is not done all the same.
     """
     contract: Contract = yield See()
     approval = interrupts.waiting_for(contract, answer)
-    if approval is None and answer.run != contract.run and not answer.approved:
-        with suppress(ApprovalNotFound, RunIsClosed):
-            yield Answered(answer)
-        return key_of(answer.approval)
-    if approval is None:
+    if approval is not None:
+        with suppress(ApprovalNotFound):  # another call of the task has heard it too, and was done since
+            yield Answered(answer._replace(approval=approval.id))
+        return approval.key
+    if answer.approved:
         return None
-    with suppress(ApprovalNotFound):  # another call of the task has heard it too, and was done since
-        yield Answered(answer._replace(approval=approval.id))
-    return approval.key
+    key = key_of(answer.approval)
+    if key is None or _thread(answer.run) != _thread(contract.run):
+        raise _denied(answer, key)
+    try:
+        if answer.run != contract.run:
+            with suppress(ApprovalNotFound, RunIsClosed):
+                yield Answered(answer)
+        # Of the thread's name another ledger may have one, from which this was imported.
+        yield Find(key)
+    except (EffectNotFound, NotOpen):
+        raise _denied(answer, key) from None
+    return None if answer.run == contract.run else key
+
+
+def _thread(run: str) -> str:
+    return run.rpartition("#")[0]
+
+
+def _denied(answer: interrupts.Answer, key: str | None) -> LedgerError:
+    why = "" if answer.reason is None else f": {answer.reason}"
+    return refusal_error(
+        Refusal(
+            "approval_denied",
+            f"{answer.by} denied it as the graph was resumed, to what {answer.run!r} had asked{why}"[:1000],
+            None,
+            {"approval": answer.approval, "by": answer.by, "key": key or ""},
+        )
+    )

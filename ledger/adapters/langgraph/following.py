@@ -143,8 +143,8 @@ class Following:
         return bool(task.writes) or task.id in self._ended
 
     def is_at_work(self) -> bool:
-        """Tell whether the loop has begun: one that was refused as it began is never told to end."""
-        return getattr(self._loop, "status", None) != "input"
+        """Tell whether the loop has begun: one that failed before that is never told to end."""
+        return getattr(self._loop, "status", "input") != "input"
 
     def _is_idle(self) -> bool:
         return self._every.is_alone(self) and not self.leaves_work()

@@ -210,6 +210,12 @@ def is_awaited(contract: Contract, config: RunnableConfig, kept: CheckpointTuple
     return waits is not None and waits.answered is None
 
 
+def key_asked(config: RunnableConfig, kept: CheckpointTuple | None) -> str | None:
+    """Return the key of the act that the task asked about last."""
+    asked = _asked_last(configurable(config), kept)
+    return None if asked is None else key_of(asked.value["approval"])
+
+
 def denied(config: RunnableConfig, kept: CheckpointTuple | None) -> Answer | None:
     """Return the no that this invocation answers to what the task asked last; None: it says none.
 

@@ -23,7 +23,7 @@ from ledger.adapters.langgraph.results import Codec
 from ledger.adapters.threads import Entry, Threads
 from ledger.aio.ledger import leave
 from ledger.canonical import invalid
-from ledger.errors import InvalidInput, Superseded
+from ledger.errors import ApprovalDenied, InvalidInput, Superseded
 
 CHECKPOINTER = "__pregel_checkpointer"
 ENTERED = "__pregel_ledger"
@@ -54,6 +54,8 @@ class Entered:
     """The plain answer that stood beside its checkpoint when it entered: an earlier question was meant."""
     resumed: Any = None
     """What this invocation was resumed with, where a plain answer stood there; None: nothing."""
+    denied: dict[Any, ApprovalDenied] = field(default_factory=dict)
+    """What a person said no to in this invocation that no record here could hold, by tool and arguments."""
     stopped: dict[Any, Exception] = field(default_factory=dict)
     """What stopped this invocation, by the act that it is about: what stands around a call may keep it."""
     told: dict[str, Any] = field(default_factory=dict)

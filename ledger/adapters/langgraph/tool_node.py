@@ -51,6 +51,7 @@ from ledger.adapters.langgraph.running import (
 from ledger.adapters.langgraph.steps import requested
 from ledger.canonical import invalid
 from ledger.errors import (
+    ApprovalDenied,
     ApprovalRequired,
     EffectError,
     LedgerError,
@@ -262,8 +263,17 @@ class LedgerToolCalls:
         """Perform a call, ask who has to be asked, and tell what it came to."""
         options, listened, waiting = call.options(), False, False
         check_goes_on(call.config, call.act)
+        entered = entered_with(call.config)
+        said_no = None if entered is None else entered.denied.get(call.act[1:])
+        if said_no is not None:
+            return self._refused(call, said_no)
         if interrupts.is_told(call.config):
-            options = yield from answering.taken(call, options)
+            try:
+                options = yield from answering.taken(call, options)
+            except ApprovalDenied as error:
+                if entered is not None:  # no record says it to the next call of it
+                    entered.denied[call.act[1:]] = error
+                return self._refused(call, error)
         while True:
             try:
                 if not call.looks and call.asked.earlier:

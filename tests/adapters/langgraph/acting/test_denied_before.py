@@ -10,7 +10,7 @@ from langgraph.types import Command
 
 from ledger import Rule, Source
 from ledger.adapters.langgraph import LedgerSaver, ledger_run
-from ledger.errors import ApprovalDenied, ApprovalRequired, NotOpen, RunIsClosed
+from ledger.errors import ApprovalDenied, ApprovalRequired, RunIsClosed
 from tests.adapters.langgraph.acting.agents import (
     ASKS,
     HUMAN,
@@ -86,18 +86,6 @@ def test_a_no_that_was_said_in_the_ledger_counts_in_the_next_run(first: str) -> 
     assert bank.paid == [(17, "1")]
 
 
-def test_a_no_after_a_yes_to_a_run_that_ended_is_told_to_be_late() -> None:
-    with paying([LINES[0], "done"], ASKS) as (saver, bank, agent):
-        (asked,) = agent.invoke(ask(), on("t"))["__interrupt__"]
-        saver.ledger.approve(asked.value["approval"], by=KIM, actor=HUMAN)
-        close(saver)
-        with pytest.raises(NotOpen):
-            agent.invoke(Command(resume=NO), on("t"))
-        (again,) = agent.invoke(None, on("t"))["__interrupt__"]
-        assert again.value["run"] == "t#2"
-    assert not bank.paid
-
-
 def test_what_a_node_was_denied_in_an_earlier_run_it_does_not_do() -> None:
     bank = Bank()
 
@@ -127,3 +115,31 @@ def test_what_a_node_was_denied_in_an_earlier_run_it_does_not_do() -> None:
         ("t#2", None, ApprovalDenied),
     ]
     assert bank.paid == [(1, "1")]
+
+
+@pytest.mark.parametrize("needs", [ASKS, ONCE], ids=["it needs a person", "it needs none by now"])
+def test_a_no_on_a_copy_is_one_to_its_own_call_and_to_nothing_of_the_original(needs: Any) -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent_of(saver, [*LINES, "done"], [bank.pay], ASKS).invoke(ask(), on("t"))
+        saver.copy_thread("t", "u")
+        copy = agent_of(saver, [*LINES, "done"], [bank.pay], needs)
+        told = copy.invoke(Command(resume=NO), on("u"))
+        assert ["approval_denied" in one.text for one in answers(told)] == [True] * 3
+        assert not bank.paid
+        assert [one.answered for one in saver.ledger.contract("t#1").approvals] == [None]
+        agent_of(saver, ["done"], [bank.pay], ASKS).invoke(Command(resume=YES), on("t"))
+    assert len(bank.paid) == 1
+
+
+def test_a_no_after_a_yes_in_a_run_that_has_ended_is_one_to_the_call_here() -> None:
+    bank = Bank()
+    with saving() as saver:
+        agent_of(saver, [*LINES, "done"], [bank.pay], ASKS).invoke(ask(), on("t"))
+        (waits,) = saver.ledger.contract("t#1").approvals
+        saver.ledger.approve(waits.id, by=KIM)
+        close(saver)
+        told = agent_of(saver, ["done"], [bank.pay], ONCE).invoke(Command(resume=NO), on("t"))
+        assert "approval_denied" in answers(told)[0].text
+        assert "NotOpen" not in repr(told)
+    assert not bank.paid

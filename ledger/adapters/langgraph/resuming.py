@@ -307,7 +307,7 @@ def held(ledger: Ledger, entry: Entry, decision: Resumption[Run]) -> ThreadIsHel
     reasons = [one.model_dump(mode="json", exclude_none=True) for one in decision.reasons]
     told = "; ".join(f"{one.kind}: {one.what} (cleared by {one.cleared_by})" for one in decision.reasons)
     way = ": it begins anew with saver.restart(thread_id, reason=…, by=…)" if verdict == "restart" else ""
-    ask = command_line(ledger, "resume", entry.run.id, "--dry-run")
+    ask = command_line(ledger, "resume", "--dry-run", about=entry.run.id)
     return ThreadIsHeld(
         f"the gate does not let thread {entry.thread!r} go on, {verdict}{way}. {told}. For the commands that "
         f"clear each: {ask}",
@@ -337,7 +337,7 @@ def _check_successor(ledger: Ledger, entry: Entry, contract: Contract) -> None:
     successor, following = closed.successor, run_name(entry.thread, entry.generation + 1)
     if successor is not None and successor != following:
         who = ("--reason", "TEXT", "--by", "human:NAME")
-        restart = command_line(ledger, "restart", successor, "--as", following, *who)
+        restart = command_line(ledger, "restart", "--as", following, *who, about=successor)
         raise RunIsClosed(
             f"{entry.run.id!r} is succeeded by {successor!r}, which is no run of thread {entry.thread!r}. To "
             "begin the thread anew with what that run may still do and owes: saver.restart(thread_id, "

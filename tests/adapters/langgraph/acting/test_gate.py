@@ -15,6 +15,7 @@ from langgraph.types import Command, interrupt
 
 from ledger import Actor, Runtime, Source, open_ledger
 from ledger.adapters.langgraph import Gate, LedgerSaver, ThreadIsHeld, ledger_run, resuming
+from ledger.adapters.langgraph.command_lines import command_line
 from ledger.errors import (
     InvalidInput,
     NotForAgents,
@@ -486,3 +487,9 @@ def test_a_graph_may_wait_for_the_lease_of_a_worker_that_may_be_gone(monkeypatch
 def test_how_long_to_wait_is_said_in_seconds(seconds: Any) -> None:
     with pytest.raises(InvalidInput, match="wait_seconds"):
         Gate(wait_seconds=seconds)
+
+
+def test_a_run_whose_name_begins_with_a_dash_is_named_behind_the_options() -> None:
+    with saving() as saver:
+        line = command_line(saver.ledger, "resume", "--dry-run", about="-x#1")
+        assert line == "intent-ledger resume --dry-run -- '-x#1'"

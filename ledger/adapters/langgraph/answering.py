@@ -13,6 +13,7 @@ from ledger.adapters.langgraph import interrupts
 from ledger.adapters.langgraph.calls import Answered, Call, Find, Load, May, See, Step
 from ledger.adapters.langgraph.earlier import Known
 from ledger.adapters.langgraph.running import entered_with
+from ledger.adapters.threads.naming import named_in
 from ledger.application.refusals import refusal_error
 from ledger.errors import ApprovalNotFound, EffectNotFound, InvalidInput, LedgerError, NotOpen, RunIsClosed
 from ledger.run.approvals import key_of
@@ -128,7 +129,7 @@ def _record(answer: interrupts.Answer) -> Generator[Step, Any, str | None]:
     if answer.approved:
         return None
     key = key_of(answer.approval)
-    if key is None or _thread(answer.run) != _thread(contract.run):
+    if key is None or named_in(answer.run) != named_in(contract.run):
         raise _denied(answer, key)
     try:
         if answer.run != contract.run:
@@ -139,10 +140,6 @@ def _record(answer: interrupts.Answer) -> Generator[Step, Any, str | None]:
     except (EffectNotFound, NotOpen):
         raise _denied(answer, key) from None
     return None if answer.run == contract.run else key
-
-
-def _thread(run: str) -> str:
-    return run.rpartition("#")[0]
 
 
 def _denied(answer: interrupts.Answer, key: str | None) -> LedgerError:

@@ -13,7 +13,7 @@ from ledger.adapters.langgraph.checkpoints import TRIES, Checkpoints, delta_chan
 from ledger.adapters.langgraph.configs import Place, configurable, place_of, state_name
 from ledger.adapters.langgraph.heads import Head
 from ledger.adapters.threads import Entry, Located
-from ledger.adapters.threads.naming import line_name, thread_name
+from ledger.adapters.threads.naming import line_name, named_in, thread_name
 from ledger.application.query import RunQuery
 from ledger.errors import IntegrityError, StateMoved, UndecodableRecord
 
@@ -54,8 +54,8 @@ def threads_of(checkpoints: Checkpoints) -> Iterator[str]:
     while True:
         page = ledger.runs(RunQuery(after=after, limit=RUNS))
         for summary in page.runs:
-            name, mark, generation = summary.run.rpartition("#")
-            if mark and generation.isdecimal() and name != last:
+            name = named_in(summary.run)
+            if name is not None and name != last:
                 thread = summary.thread
                 if thread is None or thread_name(thread) != name:
                     thread = _thread_of(checkpoints, summary.run)

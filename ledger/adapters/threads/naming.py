@@ -22,6 +22,12 @@ def run_name(thread: str, generation: int) -> str:
     return f"{thread_name(thread)}#{generation}"
 
 
+def named_in(run: str) -> str | None:
+    """Return the thread as it stands in the id of a run; None: the id is that of no thread's run."""
+    name, mark, generation = run.rpartition("#")
+    return name if mark and generation.isdecimal() else None
+
+
 def thread_name(thread: str) -> str:
     """Return a thread as it stands in ids.
 

@@ -73,6 +73,10 @@ class Session:
 
         They go out together, so it takes one round trip. The second begins when the first has ended, and sees
         what was stored by then.
+
+        Raises:
+            psycopg.Error: either failed, and nothing of both is kept; or the connection was lost, and whether
+                they were stored is not known.
         """
         pgconn = self._pgconn
         sends = [self._sender(*statement) for statement in (first, then)]

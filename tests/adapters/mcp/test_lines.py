@@ -84,6 +84,7 @@ async def test_a_server_that_has_ended_is_passed_nothing() -> None:
     async with outgoing, answers:
         with anyio.fail_after(30):
             await relay(Lines(of(PING)), messages, outgoing)
+        assert answers.statistics().current_buffer_used == 0
 
 
 LONG = "x" * 9_000
